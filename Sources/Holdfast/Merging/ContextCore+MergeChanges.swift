@@ -55,7 +55,7 @@ extension ContextCore {
     if !isAnnounced { discardCachedRows(changes) }
     let namesOwners = isAnnounced && !showsAgain
     leaveGeneration()
-    recentGroups.removeAll()
+    reading.groups.removeAll()
     // An ID that both lists contain was deleted after it was changed.
     let deleted = registeredObjects(changes.deleted)
     var updated = updatedObjects(changes).subtracting(deleted)

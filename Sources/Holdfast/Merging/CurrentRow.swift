@@ -12,7 +12,7 @@ extension ContextCore {
   func currentRows(of objects: some Sequence<ManagedObject>) throws -> [ObjectIdentifier: CurrentRow] {
     var byKey: [EntityIndex: [ObjectKey: ManagedObject]] = [:]
     for object in objects where object.objectKey >= 0 { byKey[object.flags.entityIndex, default: [:]][object.objectKey] = object }
-    recentGroups.removeAll()
+    reading.groups.removeAll()
     for (entity, objects) in byKey {
       storeCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: objects.keys.sorted())
     }

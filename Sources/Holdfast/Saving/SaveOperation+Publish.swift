@@ -3,7 +3,7 @@ import HoldfastStore
 extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
-    context.recentGroups.removeAll()
+    context.reading.groups.removeAll()
     let changed = context.children.map(noteSave)
     defer { if let changed { context.children?.report(changeForChildren(changed)) } }
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }

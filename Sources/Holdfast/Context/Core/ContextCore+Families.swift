@@ -78,7 +78,7 @@ extension ContextCore {
     var found: ManagedObject?
     let request = FaultRequest(entity: entity, keys: keys)
     forEachGroup(of: try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofOthers), entity) { group in
-      if keys.count > 1 { recentGroups.append(group) }
+      if keys.count > 1 { reading.groups.append(group) }
       attachFaults(group)
       guard let key, let (row, place) = group.row(key) else { return }
       if let known = registered(group.entity, key) {

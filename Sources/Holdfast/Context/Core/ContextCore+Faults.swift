@@ -14,10 +14,10 @@ extension ContextCore {
       if let error = reasonToRetry(object) { throw error }
       faults.errors.latest = PersistenceError(
         .missingObject, objectID: object.id,
-        reason: pin == nil
+        reason: reading.pin == nil
           ? "Another context or process has deleted the object."
           : "The generation that the context is pinned to doesn't contain the object.")
-      pin?.missesObjects = true
+      reading.noteMissing()
       object.row = empty
       object.owner = nil
       object.flags.remove(.ownedByGroup)
@@ -82,7 +82,7 @@ extension ContextCore {
     let request = FaultRequest(entity: siblings?.entity ?? entity, keys: keys)
     let collector = try coordinator.rows(request, in: pinnedStores(), options(firing: slot, of: entity))
     forEachGroup(of: collector, entity) { group in
-      if keys.count > 1 { recentGroups.append(group) }
+      if keys.count > 1 { reading.groups.append(group) }
       attachFaults(group)
     }
     awakenFulfilled()
@@ -178,7 +178,7 @@ extension ContextCore {
   /// Keeps rows for objects created later, and attaches them to registered faults.
   private func keep(_ first: RowRun, _ rest: [RowRun], _ entity: EntityIndex) {
     forEachGroup(of: first, rest, entity) { group in
-      recentGroups.append(group)
+      reading.groups.append(group)
       attachFaults(group)
     }
   }

@@ -157,7 +157,7 @@ extension ContextCore {
     try readOutdatedLists()
     // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they
     // are discarded.
-    if objects.count > RowCache.largestPublication { recentGroups.removeAll() }
+    if objects.count > RowCache.largestPublication { reading.groups.removeAll() }
     return objects
   }
 

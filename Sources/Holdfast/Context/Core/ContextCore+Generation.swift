@@ -1,22 +1,12 @@
 import HoldfastStore
 
 /// The generation that a context reads.
-struct GenerationPin {
-  /// The views of the generation; nil if the next request begins one.
-  var views: PinnedViews?
-  let timeLimit: Duration?
-  /// The stores with these views, and the coordinator's stores when this set was made.
-  var stores: (pinned: StoreSet, all: StoreSet)?
-  /// Whether objects were found missing.
-  var missesObjects = false
-}
-
 extension ContextCore {
   /// Whether requests read the newest rows. Those of a save do, also in a pinned context.
-  var readsNewest: Bool { pin.map { saving.isInProgress && $0.views == nil } ?? true }
+  var readsNewest: Bool { reading.pin.map { saving.isInProgress && $0.views == nil } ?? true }
 
   /// The token of the generation that the context reads; nil for the newest rows.
-  var queryGenerationToken: QueryGenerationToken? { pin.map { QueryGenerationToken(views: $0.views) } }
+  var queryGenerationToken: QueryGenerationToken? { reading.pin.map { QueryGenerationToken(views: $0.views) } }
 
   /// Pins the context to a generation, or unpins it.
   func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration?) throws {
@@ -30,8 +20,7 @@ extension ContextCore {
       if views.hasEnded { throw views.expired }
     }
     let views = try token.map { try $0.views ?? beginGeneration(timeLimit) }
-    pin = views.map { GenerationPin(views: $0, timeLimit: timeLimit) }
-    recentGroups.removeAll()
+    reading.setPin(views.map { GenerationPin(views: $0, timeLimit: timeLimit) })
     forgetMissing()
     // A former generation contains objects that the context has deleted since.
     if token?.views != nil { showAllAgain() }
@@ -40,7 +29,7 @@ extension ContextCore {
   /// Begins a generation. If there are too many, releases the context's own one first.
   private func beginGeneration(_ timeLimit: Duration?) throws -> PinnedViews {
     do { return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers) } catch let error as StoreError
-      where error.code == .tooManyReadViews && pin?.views != nil
+      where error.code == .tooManyReadViews && reading.pin?.views != nil
     {
       leaveGeneration()
       return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers)
@@ -49,24 +38,18 @@ extension ContextCore {
 
   /// The stores of the generation that the context reads; nil for the newest rows. Begins the generation if necessary.
   func pinnedStores() throws -> StoreSet? {
-    guard let pin, !readsNewest else { return nil }
+    guard let pin = reading.pin, !readsNewest else { return nil }
     let all = persistentStoreCoordinator.storeSet
     if let stores = pin.stores, stores.all === all { return stores.pinned }
     let views = try pin.views ?? persistentStoreCoordinator.beginGeneration(pin.timeLimit, requests.ofOthers)
-    // Rows that a save has read may be newer or older.
-    if pin.views == nil { recentGroups.removeAll() }
     let stores = StoreSet(all, pinnedTo: views)
-    self.pin?.views = views
-    self.pin?.stores = (stores, all)
+    reading.setViews(views, (stores, all))
     return stores
   }
 
   /// Lets a pinned context go on to the newest generation, which the next request begins.
   func leaveGeneration() {
-    guard let pin, pin.views != nil else { return }
-    self.pin = GenerationPin(timeLimit: pin.timeLimit)
-    recentGroups.removeAll()
-    if pin.missesObjects { forgetMissing() }
+    if reading.leaveGeneration() { forgetMissing() }
   }
 
   /// Turns objects without a row into faults again, because another generation may have their rows.

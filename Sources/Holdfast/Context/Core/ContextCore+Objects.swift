@@ -188,7 +188,7 @@ extension ContextCore {
   func rollback() {
     checkIsolation()
     precondition(!saving.isInProgress, "A context was rolled back in a callback of its own save or merge.")
-    recentGroups.removeAll()
+    reading.groups.removeAll()
     let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changes.objects)
@@ -270,7 +270,7 @@ extension ContextCore {
   func reset() {
     checkIsolation()
     precondition(!saving.isInProgress, "A context was reset in a callback of its own save or merge.")
-    recentGroups.removeAll()
+    reading.groups.removeAll()
     leaveGeneration()
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }

@@ -18,7 +18,7 @@ extension ContextCore {
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
     let noted = faults.errors
     if !isChangedUnread { faults.errors.remove(object.id) }
-    recentGroups.removeAll()
+    reading.groups.removeAll()
     storeCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {

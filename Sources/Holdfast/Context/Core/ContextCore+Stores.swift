@@ -48,10 +48,7 @@ extension ContextCore {
   ///
   /// Call it only at the start of a public request, when no pointers into rows are in use.
   func noticeRemovedStores() {
-    let count = storeCoordinator.removalCount.load(ordering: .acquiring)
-    if count == removalCount { return }
-    removalCount = count
-    recentGroups.removeAll()
+    guard reading.noticeRemovals(storeCoordinator.removalCount.load(ordering: .acquiring)) else { return }
     let stores = storeCoordinator.storeSet
     for object in registeredObjects
     where object.objectKey >= 0 && !object.hasChanges && stores.store(ofKey: object.objectKey) == nil {

@@ -16,8 +16,6 @@ import Synchronization
   weak var handle: ManagedObjectContext?
   /// Whether ``handle`` was released. Changed objects aren't kept alive then.
   var isReleased = false
-  /// The generation that the context reads; nil for the newest rows.
-  @exclusivity(unchecked) var pin: GenerationPin?
 
   let graph: GraphPlan
   /// The types of slots. Where accesses are recorded, a table of the context's own: all zero, so that every access fails the quick check.
@@ -37,7 +35,7 @@ import Synchronization
   @exclusivity(unchecked) var recentEntities = RecentEntities()
   @exclusivity(unchecked) var changes: ChangeSet
   let deletions: Deletions
-  @exclusivity(unchecked) var recentGroups = RecentGroups()
+  @exclusivity(unchecked) var reading: ReadState
   @exclusivity(unchecked) var faults = FaultState()
   @exclusivity(unchecked) var awakening = Awakening()
   @exclusivity(unchecked) var merging = MergeState()
@@ -47,8 +45,6 @@ import Synchronization
   let parkedLinks = ParkedLinks()
   /// The handlers of the context; nil until the first one is added.
   @exclusivity(unchecked) var observers: ContextObservers?
-  /// The coordinator's count of removed stores at the last check.
-  @exclusivity(unchecked) var removalCount: Int
 
   /// - Parameter recordsAccesses: Whether the objects record accesses for an ``AccessorProbe``.
   init(
@@ -67,7 +63,7 @@ import Synchronization
     temporaryIDs = TemporaryIDs(coordinator.model)
     changes = ChangeSet(entityCount: entities.count)
     deletions = Deletions(rootCount: entities.count)
-    removalCount = (parent?.persistentStoreCoordinator ?? coordinator).removalCount.load(ordering: .acquiring)
+    reading = ReadState(removalCount: (parent?.persistentStoreCoordinator ?? coordinator).removalCount.load(ordering: .acquiring))
   }
 
   deinit {
@@ -135,7 +131,7 @@ import Synchronization
   /// The row of an object among those read last, of an entity or its subentities; with its group and position.
   func recentRow(_ entity: EntityIndex, _ key: ObjectKey) -> (RowGroup, RowPointer, Int)? {
     discardOldGroups()
-    guard !isChangedAbove(entity, key), let found = recentGroups.row(key, of: graph.entities[entity].family) else { return nil }
+    guard !isChangedAbove(entity, key), let found = reading.groups.row(key, of: graph.entities[entity].family) else { return nil }
     return refersToDeletedAbove(found.1, found.0.entity) ? nil : found
   }
 
@@ -144,13 +140,13 @@ import Synchronization
   func discardOldGroups() {
     let coordinator = persistentStoreCoordinator
     let count = readsNewest ? saveCount : -1 - coordinator.removalCount.load(ordering: .acquiring)
-    recentGroups.discardOlder(than: count)
+    reading.groups.discardOlder(than: count)
   }
 
   /// The row of an object in the cache of the generation that the context reads, or in the shared one.
   func cachedRow(_ entity: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
     if readsNewest { return persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: key) }
-    return isOfRemovedStore(key) ? nil : pin?.views?.rowCache.row(root: graph.entities[entity].root, key: key)
+    return isOfRemovedStore(key) ? nil : reading.pin?.views?.rowCache.row(root: graph.entities[entity].root, key: key)
   }
 
   /// Sets an object's row.
