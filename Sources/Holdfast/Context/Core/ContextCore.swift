@@ -5,8 +5,7 @@ import Synchronization
 ///
 /// Objects keep it alive. It keeps changed objects alive while there is a ``ManagedObjectContext``, see `ContextCore+Release.swift`.
 @usableFromInline final class ContextCore {
-  ///
-  /// That of a child context has one store: the parent.
+  /// The coordinator of the stores. That of a child context has one store: the parent.
   let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The parent of a child context, kept alive with its unsaved changes; nil for other contexts.
   let parent: ManagedObjectContext?
