@@ -80,6 +80,20 @@ import Testing
     #expect(try revision(description) == 7)
   }
 
+  /// With a log, SQLite would create the log of the former file beside the new one, and apply it to the new one.
+  @Test(arguments: [FileStore.sqlite(.wal), .sqlite(.delete)])
+  func `a program that opened the file before it was replaced can't write to the new one`(kind: FileStore) throws {
+    let store = kind.description(at: path), other = kind.description(at: folder.file("b.store"))
+    try change(store, to: 1)
+    try change(other, to: 5)
+    // It has read nothing yet, so it has no lock.
+    let program = try BareDatabase(path)
+    defer { program.close() }
+    try PersistentStoreCoordinator.replacePersistentStore(store, withCopyOf: other)
+    #expect(throws: BareDatabase.Failure.self) { try program.run("UPDATE ZPHOTO SET ZREVISION = 99") }
+    #expect(try revision(store) == 5)
+  }
+
   @Test func `the state of a file changes with the file and its log`() throws {
     let file = folder.file("file")
     #expect(StoreFileState(ofFileAt: file) == .missing)

@@ -9,8 +9,8 @@ import HoldfastStore
 
 // Removing and replacing entire stores.
 //
-// Both hold SQLite's exclusive lock on the file until they are done. With a log, no other process has the file open then, because each keeps
-// a lock that excludes this one. Without a log, other processes notice at their next request that the file was replaced.
+// Both hold SQLite's exclusive lock on the file until they are done. With a log, no other process uses the file then, because each keeps a
+// lock that excludes this one. Without a log, other processes notice at their next request that the file was replaced.
 extension ClosedFile {
   /// Removes the store's files: first the database, then the external files that its rows name.
   ///
@@ -143,7 +143,7 @@ extension ClosedFile {
     }
   }
 
-  /// Runs a closure while no other process uses the file. Passes the path without links. The log is empty then.
+  /// Runs a closure while no other process uses the file. Passes the path without links. The file has no log then.
   ///
   /// A damaged store is accepted. Its external files aren't known then and remain.
   ///
@@ -159,7 +159,7 @@ extension ClosedFile {
       // Before the log is moved into the file, which changes both.
       try state?.verify(fileAt: database.file.path, operation: operation)
       let contents = try writer.flatMap { writer in try ignoringDamage { try self.contents(writer, operation) } }
-      if let writer { _ = try ignoringDamage { try moveLog(writer) } }
+      if let writer { _ = try ignoringDamage { try removeLog(writer, database.file.path, operation) } }
       try body(database.file.path, contents ?? StoredContents())
     }
   }
@@ -179,10 +179,17 @@ extension ClosedFile {
     return writer
   }
 
-  /// Ends the transaction and moves the log into the file. Otherwise it couldn't be removed before the file is replaced.
-  private func moveLog(_ writer: SQLiteConnection) throws(StoreError) {
+  /// Ends the transaction, moves the log into the file, and converts the file to a rollback journal. The lock remains.
+  ///
+  /// Another program may have opened the file without reading it, and wait for the lock. Afterwards it has a file that isn't at the path any
+  /// more. If that file had a log, SQLite would create one at the path, and apply it to the store that is there by then. Without a log,
+  /// SQLite refuses to write to a file that was moved.
+  private func removeLog(_ writer: SQLiteConnection, _ file: String, _ operation: String) throws(StoreError) {
     writer.rollback()
-    _ = try writer.int64("PRAGMA wal_checkpoint(TRUNCATE)")
+    // In the mode `delete`, closing the connection would remove the journal by its path, and it may be that of another file by then.
+    try writer.run("PRAGMA journal_mode=TRUNCATE")
+    writer.files?.logWasRemoved()
+    try OperatingSystem.remove([file + "-journal"], operation)
   }
 
   private func ignoringDamage<Result>(_ body: () throws -> Result) throws -> Result? {
