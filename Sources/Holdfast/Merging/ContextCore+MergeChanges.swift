@@ -137,6 +137,8 @@ extension ContextCore {
     for object in unchanged { findLists(of: object, losing: object.committedRow, for: nil, &lists) }
     turnIntoFaults(unchanged)
     for list in lists.sorted(by: { $0.place < $1.place }) where !unchanged.contains(list.owner) { readAgain(list.owner, list.index) }
+    // When the changes were merged, children read what this context had kept.
+    children?.report(StoreChange(updated: unchanged.filter { !$0.flags.contains(.detached) }.map(\.id)))
   }
 
   /// Makes objects without unsaved changes be read again.

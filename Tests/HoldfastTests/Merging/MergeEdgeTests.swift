@@ -255,6 +255,23 @@ import Testing
     try two.ours.save()
   }
 
+  /// Until then, the child reads what its parent has kept.
+  @Test(arguments: TestStore.allCases) func aChildReadsSuchAnObjectAgainWhenItsParentIsRolledBack(_ store: TestStore) throws {
+    let two = try Two(store, .error), child = ManagedObjectContext(parent: two.ours)
+    for context in [two.ours, child] { context.automaticallyMergesChanges = true }
+    let fido = try child.existingDog(two.fido.objectID)
+    #expect(fido.age == 3)
+    try two.ours.detectConflicts(for: two.fido)
+    two.theirFido.age = 10
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    try child.processPendingChanges()
+    #expect(fido.age == 3)
+    two.ours.rollback()
+    try child.processPendingChanges()
+    #expect(fido.age == 10)
+  }
+
   /// The save of the child succeeds, because only a later one of the parent can be in conflict.
   @Test(arguments: TestStore.allCases) func aConflictThatAChildDetectsFailsTheSaveOfItsParent(_ store: TestStore) throws {
     let two = try Two(store, .error), child = ManagedObjectContext(parent: two.ours)
