@@ -32,12 +32,13 @@ extension ManagedObjectContext {
   /// - Parameter parent: A context with at least one store.
   public convenience init(parent: ManagedObjectContext) {
     parent.core.checkIsolation()
-    let coordinator: PersistentStoreCoordinator
-    do { coordinator = try PersistentStoreCoordinator(of: parent) } catch {
+    let coordinator: PersistentStoreCoordinator, store = ParentStore(parent)
+    do { coordinator = try PersistentStoreCoordinator(of: parent, as: store) } catch {
       preconditionFailure("A child context couldn't be created: \(error)")
     }
-    self.init(
-      core: ContextCore(coordinator: coordinator, bound: parent.core.bound, isolation: parent.core.isolation, parent: parent))
+    let core = ContextCore(coordinator: coordinator, bound: parent.core.bound, isolation: parent.core.isolation, parent: parent)
+    store.child = core
+    self.init(core: core)
   }
 
   /// The parent of a child context; nil for other contexts.

@@ -217,9 +217,14 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         store.children.noteChange(of: object, by: store, after: version, isMixed: mixed.contains(object))
       }
     }
-    for key in changes.locked.keys {
+    // Not the unchanged ends of pairs: the parent's save compares those of its own changes, and its policy resolves such conflicts.
+    for key in changes.locked.keys where store.child.map({ isLocked(changes.entity, key, in: $0) }) ?? true {
       if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.merging.lock(object) }
     }
+  }
+
+  private func isLocked(_ entity: EntityIndex, _ key: ObjectKey, in child: ContextCore) -> Bool {
+    child.registered(entity, key).map(child.merging.isLocked) ?? false
   }
 
   /// The changes, for the other children of the parent.

@@ -10,6 +10,8 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   /// Keeps the parent and its changes.
   private let handle: ManagedObjectContext
   private var host = StoreHost.none
+  /// The child.
+  weak var child: ContextCore?
 
   /// The place of an object in the parent, which needn't have it.
   private struct ObjectPlace: Hashable {

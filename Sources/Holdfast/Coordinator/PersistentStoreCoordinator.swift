@@ -95,12 +95,11 @@ public final class PersistentStoreCoordinator: Sendable {
   /// Creates the coordinator of a child context, whose only store is the parent.
   ///
   /// It caches no rows, because the parent's objects can change at any time.
-  init(of parent: ManagedObjectContext) throws {
+  init(of parent: ManagedObjectContext, as parentStore: ParentStore) throws {
     let coordinator = parent.core.persistentStoreCoordinator
     (model, transformers, graph, places) = (coordinator.model, coordinator.transformers, coordinator.graph, coordinator.places)
     rowCache = RowCache(byteLimit: 0)
     let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, 0) } }
-    let parentStore = ParentStore(parent)
     let store = try PersistentStore(
       StoreDescription(type: "parent context") { parentStore }, of: self, place: 0, isOpen: isOpen, host: host)
     isOpen.set(true)

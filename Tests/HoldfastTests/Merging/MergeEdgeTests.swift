@@ -287,6 +287,35 @@ import Testing
     #expect(try two.place.context().count(for: FetchRequest<Person>()) == 1)
   }
 
+  /// The bug: the save of a child made its parent detect conflicts of an unchanged end of a changed one-to-one relationship, as if the program
+  /// had called `detectConflicts(for:)`. No policy resolved them.
+  @Test(arguments: TestStore.allCases) func aPolicyOfAParentResolvesConflictsOfEndsThatItsChildHasNotChanged(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Spouse", relationships: [.toOne("spouse", to: "Spouse", inverse: "spouse")])
+    ])
+    let place = try store.makePlace(model: model, classes: []), top = try place.context()
+    let ids = try (0..<3).map { _ in try top.insert(entityNamed: "Spouse") }
+    try ids[0].setValue(ids[1], forKey: "spouse")
+    try top.save()
+    let parent = ManagedObjectContext(parent: top), child = ManagedObjectContext(parent: parent)
+    func spouse(_ number: Int, _ context: ManagedObjectContext) throws -> ManagedObject {
+      try context.existingObject(with: ids[number].objectID)
+    }
+    let first = try spouse(0, child)
+    _ = try first.value(forKey: "spouse")
+    try ids[1].setValue(nil as ManagedObject?, forKey: "spouse")
+    // The child reads the second object with the change, and still has the first one without it.
+    let second = try spouse(1, child), third = try spouse(2, child)
+    #expect(try second.value(forKey: "spouse") == StoreValue.null)
+    try first.setValue(third, forKey: "spouse")
+    try child.save()
+    try top.save()
+    parent.mergePolicy = .rollback
+    try parent.save()
+    #expect(!parent.hasChanges)
+    withExtendedLifetime((second, third)) {}
+  }
+
   @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
     let model = try ManagedObjectModel(
       entities: [
