@@ -58,7 +58,7 @@ struct ObjectMerge {
   mutating func noteLinks(_ merged: Set<ManagedObject>) {
     if isInsertedByBoth, let current { context.update(object, on: current) }
     if object.isDeleted { return }
-    if current != nil, object.isUpdated {
+    if object.isUpdated && (current != nil || isRemoved) {
       others = linksOfOthers(merged)
       restored = linksToRestore(merged)
       listed = linksInLists
@@ -103,8 +103,8 @@ struct ObjectMerge {
   }
 
   func setAgain() throws {
-    if object.flags.contains(.detached) || object.isDeleted { return }
     restored.forEach(takeBackUnlessStored)
+    if object.flags.contains(.detached) || object.isDeleted { return }
     for link in listed where object.row.map({ !isLinked($0, link) }) ?? true {
       context.forget(object, in: link.owner, link.relationship)
     }
@@ -115,11 +115,12 @@ struct ObjectMerge {
     if case .values(let values) = resolution { try object.setPolicyValues(values) }
   }
 
-  /// Clears a restored link of a former partner, unless the stored row has the link, too.
+  /// Clears a restored link of a former partner, unless the stored row has the link, too. An object that was deleted has none.
   private func takeBackUnlessStored(_ link: PartnerLink) {
     guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship), let row = link.owner.row else { return }
     let slot = link.relationship.slot, leadsHere = row.isPresent(slot) && row.key(slot) == object.objectKey
-    if leadsHere && object.toOne(inverse) !== link.owner { link.owner.writableRow().setNull(slot) }
+    let isStored = !object.flags.contains(.detached) && object.toOne(inverse) === link.owner
+    if leadsHere && !isStored { link.owner.writableRow().setNull(slot) }
   }
 
   /// Links objects that have no other partner now.
@@ -227,8 +228,10 @@ struct ObjectMerge {
   /// - Parameter merged: All objects that are merged. They get their stored rows anyway.
   private func linksToRestore(_ merged: Set<ManagedObject>) -> [PartnerLink] {
     object.entity.relationships.compactMap { relationship in
-      guard !relationship.isToMany, isChanged(relationship.slot), let partner = formerPartner(of: object, relationship),
+      // The partner needn't be in the context yet: restoring the link makes it.
+      guard !relationship.isToMany, isChanged(relationship.slot), let row = object.committedRow, row.isPresent(relationship.slot),
         let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany,
+        let partner = context.formerTarget(relationship.destinationIndex, row.key(relationship.slot)),
         !partner.isDeleted, !merged.contains(partner)
       else { return nil }
       return PartnerLink(owner: partner, relationship: inverse, destination: object)

@@ -316,6 +316,30 @@ import Testing
     withExtendedLifetime((second, third)) {}
   }
 
+  /// The bug: discarding the change of a deleted object restored the link of its former partner, which the context didn't have, and saved it.
+  @Test(arguments: TestStore.allCases) func aPairThatIsTakenBackIsNotSavedIfItsObjectWasDeleted(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Spouse", relationships: [.toOne("spouse", to: "Spouse", inverse: "spouse")])
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let all = try (0..<4).map { _ in try setup.insert(entityNamed: "Spouse") }
+    try all[0].setValue(all[1], forKey: "spouse")
+    try setup.save()
+    let ids = all.map(\.objectID), ours = try place.context(), theirs = try place.context()
+    ours.automaticallyMergesChanges = true
+    try ours.existingObject(with: ids[0]).setValue(try ours.existingObject(with: ids[2]), forKey: "spouse")
+    try theirs.existingObject(with: ids[3]).setValue(try theirs.existingObject(with: ids[0]), forKey: "spouse")
+    try theirs.save()
+    try ours.processPendingChanges()
+    for number in [0, 3] { theirs.delete(try theirs.existingObject(with: ids[number])) }
+    try theirs.save()
+    ours.mergePolicy = .rollback
+    try ours.save()
+    let found = try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Spouse"))
+    #expect(Set(found.map(\.objectID)) == [ids[1], ids[2]])
+    for spouse in found { #expect(!spouse.readRow.isPresent(spouse.entity.relationships[0].slot)) }
+  }
+
   @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
     let model = try ManagedObjectModel(
       entities: [
