@@ -214,6 +214,25 @@ import Testing
     try expectDone(place)
   }
 
+  /// The store's file is unchanged until the copy takes its place. Otherwise it would count as changed, and all stages would run again.
+  @Test(arguments: rowStores) func aPlanThatIsCancelledInItsLastCopyRunsNoStageAgain(_ store: MigratedStore) async throws {
+    let place = MigratedStore.Place(store), log = Log(), migrated = plan(log)
+    try fill(place)
+    let state = StoreFileState(ofFileAt: place.path)
+    let task = Task {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: migrated) { now in
+        // The last of four steps.
+        if now.fractionCompleted > 0.75 && now.fractionCompleted < 1 { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+    }
+    let error = await #expect(throws: StoreError.self) { try await task.value }
+    #expect(error?.code == .cancelled && log.lines.count == 12)
+    #expect(StoreFileState(ofFileAt: place.path) == state && folders(place) == [".holdfast-Store.migration"])
+    try migrate(place, migrated)
+    #expect(log.lines.count == 12)
+    try expectDone(place)
+  }
+
   @Test(arguments: MigratedStore.allCases) func afterAnErrorNothingRemains(_ store: MigratedStore) throws {
     struct Failure: Error {}
     let place = MigratedStore.Place(store), log = Log()

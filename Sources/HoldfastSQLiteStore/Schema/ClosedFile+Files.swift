@@ -29,9 +29,10 @@ extension ClosedFile {
       removeLeftFiles(StoredContents().folder(for: file, options), of: file, operation)
       return
     }
-    try withExclusiveFile(in: state, operation) { file, contents in
+    try withExclusiveFile(in: state, operation) { file, contents, removeLog in
       let folder = contents.folder(for: file, options)
       try folder.recording(contents.externalIDs) { change in
+        try removeLog()
         change.cannotBeUndone()
         try OperatingSystem.remove([file] + CompanionFiles.paths(of: file), operation)
         try folder.remove(contents.externalIDs, operation: operation)
@@ -66,12 +67,13 @@ extension ClosedFile {
     try original.readOnly(operation) { connection in
       let copied = try original.contents(connection, operation)
       if exists(path) {
-        try withExclusiveFile(in: state, operation) { file, replaced in
+        try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
           try checkFolders(copied.externalIDs, connection.path, file, operation)
           let folder = copied.folder(for: file, options)
           try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
             let permissions = try OperatingSystem.status(of: file).permissions
             try install(connection, copied, at: file, like: permissions, change, request, operation) {
+              try removeLog()
               // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
               try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
               try OperatingSystem.rename($0, to: file, operation)
@@ -143,24 +145,28 @@ extension ClosedFile {
     }
   }
 
-  /// Runs a closure while no other process uses the file. Passes the path without links. The file has no log then.
+  /// Runs a closure while no other process uses the file.
   ///
   /// A damaged store is accepted. Its external files aren't known then and remain.
   ///
-  /// - Parameter state: The state that the file must have; nil for any.
+  /// - Parameters:
+  ///   - state: The state that the file must have; nil for any.
+  ///   - body: Receives the path without links, the contents, and a closure to call just before the file is removed or replaced. Until then,
+  ///     nothing is changed.
   /// - Throws: `notAStore` if the file isn't a store, `locked` if another process uses it, and `storeReplaced` if it has another state.
   private func withExclusiveFile(
-    in state: StoreFileState?, _ operation: String, _ body: (_ path: String, StoredContents) throws -> Void
+    in state: StoreFileState?, _ operation: String,
+    _ body: (_ path: String, StoredContents, _ removeLog: () throws -> Void) throws -> Void
   ) throws {
     var options = options
     (options.createsIfMissing, options.journalMode) = (false, .delete)
     try withDatabase(options, checkpointing: false) { database in
-      let writer = try ignoringDamage { try lock(database, operation) }
-      // Before the log is moved into the file, which changes both.
-      try state?.verify(fileAt: database.file.path, operation: operation)
+      let file = database.file.path, writer = try ignoringDamage { try lock(database, operation) }
+      try state?.verify(fileAt: file, operation: operation)
       let contents = try writer.flatMap { writer in try ignoringDamage { try self.contents(writer, operation) } }
-      if let writer { _ = try ignoringDamage { try removeLog(writer, database.file.path, operation) } }
-      try body(database.file.path, contents ?? StoredContents())
+      try body(file, contents ?? StoredContents()) {
+        if let writer { _ = try ignoringDamage { try removeLog(writer, file, operation) } }
+      }
     }
   }
 
