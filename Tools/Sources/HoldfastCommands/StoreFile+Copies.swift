@@ -32,7 +32,9 @@ extension StoreFile {
       // Another process may create a store there at this moment, which movePersistentStore would replace.
       try copy.administration.perform(ReplacementRequest(source: location, expecting: .missing))
     }
-    try wrapping("The store was copied to \(destination), but can't be removed. Delete the copy, and move the store again.") {
+    // An error can come after the file was removed. The copy is the only store then.
+    let advice = "If \(path) still exists, delete the copy, and move the store again. Otherwise, keep the copy."
+    try wrapping("The store was copied to \(destination), but couldn't be removed completely. \(advice)") {
       try writable.administration.perform(DestructionRequest(movingBackupsTo: copy.location, expecting: state))
     }
     try? PersistentStoreCoordinator.discardInterruptedMigration(of: writable)

@@ -42,6 +42,20 @@ import Testing
     #expect(try StoreReport(path: moved).uuid == uuid && !FileManager.default.fileExists(atPath: path))
   }
 
+  /// The file may be removed already when the error occurs, so the copy must not be deleted without looking.
+  @Test(arguments: [Fixture.Kind.json, .xml, .binary]) func aMoveThatCannotRemoveTheStoreSaysWhichOneToKeep(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), path = try store(kind, fixture), moved = fixture.path("moved")
+    let digest = try StoreSource(path: path).check()
+    // The copy is made without the lock.
+    let lock = fixture.path(".zoo.\(Self.extensions[kind] ?? "").lock")
+    try? FileManager.default.removeItem(atPath: lock)
+    try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+    let error = try #require(throws: CommandError.self) { try StoreFile(path: path).move(to: moved) }
+    #expect(error.reason.contains("copied to \(moved)") && error.reason.contains("If \(path) still exists, delete the copy"), "\(error)")
+    #expect(error.reason.hasSuffix("Otherwise, keep the copy."), "\(error)")
+    #expect(try StoreSource(path: path).check() == digest && StoreSource(path: moved).check() == digest)
+  }
+
   /// None of the stores is replaced by the other one.
   @Test(arguments: Fixture.Kind.allCases) func twoStoresThatAreMovedToOnePathAreBothKept(kind: Fixture.Kind) throws {
     for _ in 0..<8 {
