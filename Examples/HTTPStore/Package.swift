@@ -1,6 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// The library's tests compile the macros without the trait, with the toolchain's own copy of swift-syntax.
+let macros: Set<Package.Dependency.Trait> = Context.environment["HOLDFAST_HOST_SYNTAX"] == nil ? ["Macros"] : []
+
 // A package of its own, so that packages that use the libraries don't resolve what the service needs.
 let package = Package(
   name: "holdfast-http-store",
@@ -8,7 +11,7 @@ let package = Package(
   products: [.library(name: "HTTPStore", targets: ["HTTPStore"])],
   dependencies: [
     // The name is needed: without it the package is called after the folder it was cloned into.
-    .package(name: "holdfast", path: "../.."),
+    .package(name: "holdfast", path: "../..", traits: macros),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.24.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),

@@ -1,19 +1,11 @@
-// swift-format-ignore-file
 import HTTPService
 import HTTPStore
 import Holdfast
 
-final class Note: ManagedObject {
-  var stars: Int { get { self[0] } set { self[0] = newValue } }
-  var title: String { get { self[1] } set { self[1] = newValue } }
-  override class var properties: [PropertyBinding] {
-    [.attribute("stars", \Note.stars, slot: 0), .attribute("title", \Note.title, slot: 1)]
-  }
+@Entity final class Note: ManagedObject {
+  var title = ""
+  var stars = 0
 }
-
-let model = try ManagedObjectModel(entities: [
-  EntityDescription("Note", attributes: [.init("stars", .integer32), .init("title", .string)])
-])
 
 // The service, on a port that the system chooses.
 let service = HTTPService(recordsRequests: true)
@@ -23,11 +15,10 @@ let serving = Task { try await service.run { started.yield($0) } }
 for await port in ports {
   // Contexts wait for the service on queues of their own, so that they block neither the main thread nor Swift's tasks.
   let store = StoreDescription.http(at: "http://127.0.0.1:\(port)/stores/notes")
-  let container = try PersistentContainer(model: model, classes: [Note.self], store: store)
+  let container = try PersistentContainer(for: Note.self, store: store)
   try await container.performBackgroundTask { context in
     for (title, stars) in [("Buy milk", 1), ("Write a store", 5), ("Call Ada", 3)] {
-      let note = context.insert(Note.self)
-      (note.title, note.stars) = (title, stars)
+      context.insert(Note.self) { ($0.title, $0.stars) = (title, stars) }
     }
     try context.save()
   }

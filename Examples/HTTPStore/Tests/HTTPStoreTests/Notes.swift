@@ -5,57 +5,22 @@ import Holdfast
 import ServiceAPI
 import Testing
 
-final class Note: ManagedObject {
-  var folder: Folder? {
-    get { toOne(0) }
-    set { setToOne(0, newValue) }
-  }
-  var stars: Int {
-    get { self[1] }
-    set { self[1] = newValue }
-  }
-  var title: String {
-    get { self[2] }
-    set { self[2] = newValue }
-  }
-  override class var properties: [PropertyBinding] {
-    [
-      .toOne("folder", \Note.folder, slot: 0), .attribute("stars", \Note.stars, slot: 1), .attribute("title", \Note.title, slot: 2),
-    ]
-  }
+@Entity final class Note: ManagedObject {
+  var title = ""
+  var stars = 0
+  var folder: Folder?
 }
 
-final class Folder: ManagedObject {
-  var name: String {
-    get { self[0] }
-    set { self[0] = newValue }
-  }
-  var notes: ToMany<Note> { toMany(0) }
-  override class var properties: [PropertyBinding] {
-    [.attribute("name", \Folder.name, slot: 0), .toMany("notes", \Folder.notes, index: 0)]
-  }
+@Entity final class Folder: ManagedObject {
+  @Attribute(.unique) var name: String
+  @Relationship(inverse: \Note.folder) var notes: ToMany<Note>
 }
 
 enum Notes {
-  static let model: ManagedObjectModel = {
-    do {
-      return try ManagedObjectModel(entities: [
-        EntityDescription(
-          "Note", attributes: [AttributeDescription("stars", .integer32, default: .int32(0)), AttributeDescription("title", .string)],
-          relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
-        EntityDescription(
-          "Folder", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "folder")],
-          uniquenessConstraints: [["name"]]),
-      ])
-    } catch {
-      preconditionFailure("The model of the tests is invalid: \(error)")
-    }
-  }()
-
   /// A context of a client of its own. Its closures run on a thread that may block.
   static func client(_ url: String) async throws -> BackgroundContext {
     try await MainActor.run {
-      try PersistentContainer(model: model, classes: [Note.self, Folder.self], store: .http(at: url)).newBackgroundContext()
+      try PersistentContainer(for: Note.self, Folder.self, store: .http(at: url)).newBackgroundContext()
     }
   }
 
