@@ -60,22 +60,20 @@ func add(_ title: String, _ year: Int, by name: String, to container: Persistent
   return [before, emma.title]  // ["Emma", "Emma. A Novel"]
 }
 
-struct Shelf {
-  @MainActor static func main() async throws {
-    let container = try PersistentContainer(for: Author.self, Book.self, store: .sqlite(at: "shelf.sqlite"))
-    if try !container.viewContext.exists(Book.self) { try fill(container.viewContext) }
-    print(try titles(before: 1816, container.viewContext))
-    print(try await add("Persuasion", 1817, by: "Jane Austen", to: container), "books")
-  }
+// The article's last statements are top-level code, which a module of tests can't have.
+@MainActor func runShelf() async throws {
+  let container = try PersistentContainer(for: Author.self, Book.self, store: .sqlite(at: "shelf.sqlite"))
+  if try !container.viewContext.exists(Book.self) { try fill(container.viewContext) }
+  print(try titles(before: 1816, container.viewContext))
+  print(try await add("Persuasion", 1817, by: "Jane Austen", to: container), "books")
 }
 
+/// A store of each type in the article's table.
 func stores(_ folder: String) -> [StoreDescription] {
-  let memory: StoreDescription = .memory()
-  let json: StoreDescription = .json(at: folder + "/shelf.json")
-  let xml: StoreDescription = .xml(at: folder + "/shelf.xml")
-  let binary: StoreDescription = .binary(at: folder + "/shelf.holdfast")
-  let sqlite: StoreDescription = .sqlite(at: folder + "/shelf.sqlite")
-  return [memory, json, xml, binary, sqlite]
+  [
+    .memory(), .json(at: folder + "/shelf.json"), .xml(at: folder + "/shelf.xml"), .binary(at: folder + "/shelf.holdfast"),
+    .sqlite(at: folder + "/shelf.sqlite"),
+  ]
 }
 
 /// Why a book can't be saved, as a property and an error number; nil if it's saved.
