@@ -54,6 +54,21 @@ enum Kind: Int16, CaseIterable, AttributeValue { case shop, park }
 }
 }
 
+enum MacroHikes {
+@Entity final class Hiker: ManagedObject {
+  var name = ""
+  @Relationship(deleteRule: .cascade, inverse: \Hike.hiker) var hikes: ToMany<Hike>
+  @Attribute(.derived(copyOf: \Hiker.name, as: .canonical)) var searchName: String?
+  @Attribute(.derived(countOf: \Hiker.hikes)) var hikeCount: Int?
+  @Attribute(.derived(sumOf: \Hike.minutes, through: \Hiker.hikes)) var minutes: Int?
+}
+@Entity final class Hike: ManagedObject {
+  var minutes = 0
+  var hiker: Hiker?
+  @Attribute(.derived(copyOf: \Hiker.name, through: \Hike.hiker)) var hikerName: String?
+}
+}
+
 enum MacroGarden {
 @Entity(isAbstract: true) class Place2D: ManagedObject {
   var x = 0.0

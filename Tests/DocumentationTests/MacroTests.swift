@@ -22,6 +22,14 @@
       #expect(options.entity(named: "Dog")?.indexes.map(\.name) == ["name", "home.city_name"])
     }
 
+    @Test func savesComputeTheDerivedAttributesOfTheArticle() throws {
+      let container = try PersistentContainer(for: MacroHikes.Hiker.self, store: .memory()), context = container.newContext()
+      let ann = MacroHikes.Hiker(context: context, name: "Änn")
+      for minutes in [30, 40] { context.insert(MacroHikes.Hike.self) { ($0.minutes, $0.hiker) = (minutes, ann) } }
+      try context.save()
+      #expect(ann.searchName == "ann" && ann.hikeCount == 2 && ann.minutes == 70 && ann.hikes.first?.hikerName == "Änn")
+    }
+
     @Test func aTreeIsEncodedAndPlantedAgain() throws {
       let context = try ManagedObjectContext(
         coordinator: PersistentStoreCoordinator(model: .declared(by: [MacroGarden.Tree.self]), store: .memory()),

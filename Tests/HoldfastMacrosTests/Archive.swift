@@ -56,7 +56,7 @@
       var origin: ManagedObjectID?
       var shelf: Shelf = .high
       var otherShelf: Shelf?
-      @Attribute(.transformable(by: "ColourTransformer")) var colour: Colour?
+      @Attribute(.transformable(by: ColourTransformer())) var colour: Colour?
       @Attribute(.transformable) var list: PropertyList?
       @Relationship(.required, .renamed(from: "place"), .versionHashModifier("r")) var room: Room?
       var namesakes: [Record] { get throws { try fetchedObjects(forProperty: "namesakes", as: Record.self) } }

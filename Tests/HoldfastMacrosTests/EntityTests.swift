@@ -100,9 +100,7 @@
 
     @Test(arguments: stores.indices) func attributesOfEveryTypeKeepTheirValues(_ store: Int) async throws {
       let folder = TemporaryFolder(), uuid = UUID(), made = Date(timeIntervalSinceReferenceDate: 0.25)
-      let container = try PersistentContainer(
-        for: Archive.Record.self, transformers: ["ColourTransformer": Archive.ColourTransformer()], store: EntityTests.stores[store](folder)
-      )
+      let container = try PersistentContainer(for: Archive.Record.self, store: EntityTests.stores[store](folder))
       let origin = try await container.performBackgroundTask { context in
         let room = Archive.Room(context: context)
         let full = Archive.Record(
@@ -133,9 +131,7 @@
 
     @Test(arguments: stores.indices) func rulesOfElementsApplyToTheAttribute(_ store: Int) throws {
       let folder = TemporaryFolder()
-      let container = try PersistentContainer(
-        for: Archive.Record.self, transformers: ["ColourTransformer": Archive.ColourTransformer()], store: EntityTests.stores[store](folder)
-      )
+      let container = try PersistentContainer(for: Archive.Record.self, store: EntityTests.stores[store](folder))
       let context = container.newContext(), room = Archive.Room(context: context, mark: Archive.Mark(row: "long", height: 3))
       _ = Archive.Record(context: context, title: "a", room: room)
       let long = #expect(throws: PersistenceError.self) { try context.save() }

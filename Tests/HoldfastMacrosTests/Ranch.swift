@@ -58,7 +58,7 @@
       @Relationship(deleteRule: .deny, inverse: \Animal.owner) var animals: ToMany<Animal>
       @Attribute(.external) var photo: Data?
       var home = Point()
-      @Attribute(.derived("animals.@count")) var herd: Int?
+      @Attribute(.derived(countOf: \Farmer.animals)) var herd: Int?
     }
 
     /// What the classes declare, written as a model.

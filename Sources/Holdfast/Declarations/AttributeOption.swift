@@ -43,7 +43,8 @@ public struct AttributeOption: Sendable {
   /// Bytes that stores may keep in separate files.
   public static var external: AttributeOption { AttributeOption { $0.description.allowsExternalBinaryDataStorage = true } }
 
-  /// A value that each save computes from an expression, such as `"walks.@count"`.
+  /// A value that each save computes from an expression, such as `"now()"`. Those with names can be written as key paths instead, such as
+  /// `.derived(countOf: \Dog.walks)`.
   public static func derived(_ expression: String) -> AttributeOption {
     AttributeOption {
       $0.description.derivationExpression = expression
@@ -80,6 +81,18 @@ public struct AttributeOption: Sendable {
     }
   }
 
+  /// Values that a transformer converts to bytes and back, for ``PropertyDeclaration/transformable(_:_:_:)``.
+  ///
+  /// In the model, the transformer has the name of its type. The container registers it, unless another one has this name.
+  public static func transformable(by transformer: some AttributeTransformer) -> AttributeOption {
+    let name = String(describing: Swift.type(of: transformer))
+    return AttributeOption {
+      $0.description.type = .transformable
+      $0.description.valueTransformerName = name
+      $0.transformer = (name, transformer)
+    }
+  }
+
   /// Custom text by key.
   public static func userInfo(_ userInfo: [String: String]) -> AttributeOption { AttributeOption { $0.description.userInfo = userInfo } }
 
@@ -110,6 +123,8 @@ public struct AttributeOption: Sendable {
 struct DeclaredAttribute {
   var description: AttributeDescription
   var isUnique = false
+  /// The key paths of a derived attribute; nil if its expression is text.
+  var derivation: DerivedKeyPaths?
   /// The transformer that the container registers, and its name.
   var transformer: (name: String, transformer: any AttributeTransformer)?
 
@@ -122,6 +137,14 @@ struct DeclaredAttribute {
     description.defaultValue = converted(description.defaultValue)
     description.validation.minimum = converted(description.validation.minimum)
     description.validation.maximum = converted(description.validation.maximum)
+  }
+
+  /// The description for a model, with the names of key paths.
+  var modelDescription: AttributeDescription {
+    guard let derivation else { return description }
+    var result = description
+    result.derivationExpression = derivation.expression
+    return result
   }
 }
 

@@ -13,7 +13,7 @@ struct CompositeSource {
     name = String(describing: type)
     let name = name
     descriptions = {
-      [CompositeDescription(name, Value.elements.elements.map(\.declared.description))]
+      [CompositeDescription(name, Value.elements.elements.map(\.declared.modelDescription))]
         + Value.elements.elements.flatMap { $0.source?.descriptions() ?? [] }
     }
     uniqueElements = {

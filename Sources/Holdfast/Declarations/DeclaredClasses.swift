@@ -89,23 +89,25 @@ struct DeclaredClasses {
     return composites
   }
 
-  /// Reports `Codable` types in different types that have the same name, because a transformer is found by the name.
+  /// Reports transformers of different types that have the same name, because a transformer is found by the name.
   private mutating func checkTransformers() {
     var types: [String: Any.Type] = [:]
     for declaration in declarations {
       for property in declaration.properties {
         guard case .attribute(let attribute) = property.kind, let (name, transformer) = attribute.transformer else { continue }
-        let type = transformer.madeType
+        let type: Any.Type = Swift.type(of: transformer)
         if let known = types.updateValue(type, forKey: name), known != type {
+          let value = transformer.madeType, isCodable = name == "Codable.\(value)"
+          let other = isCodable ? "Codable type is also named \(value)" : "transformer is also named \(name)"
           problems.append(
-            "\(declaration.type).\(property.name): Another Codable type is also named \(type). Rename one of both, or declare one attribute "
-              + "as `.transformable(by:)` with a registered CodableTransformer.")
+            "\(declaration.type).\(property.name): Another \(other). Rename one of both, or register one transformer under another name "
+              + "and declare its attribute as `.transformable(by: \"Name\")`.")
         }
       }
     }
   }
 
-  /// Registers the transformers of `Codable` attributes, unless others have their names.
+  /// Registers the transformers of `Codable` attributes and those in declarations, unless others have their names.
   func register(in registry: inout AttributeTransformerRegistry) {
     for property in declarations.flatMap(\.properties) {
       guard case .attribute(let attribute) = property.kind, let (name, transformer) = attribute.transformer else { continue }
@@ -123,9 +125,9 @@ struct DeclaredClasses {
     for property in declaration.properties {
       switch property.kind {
       case .attribute(let attribute):
-        entity.attributes.append(attribute.description)
+        entity.attributes.append(attribute.modelDescription)
         if attribute.isUnique { entity.uniquenessConstraints.append([property.name]) }
-      case .composite(_, let attribute): entity.attributes.append(attribute.description)
+      case .composite(_, let attribute): entity.attributes.append(attribute.modelDescription)
       case .relationship(var description, _, _):
         description.inverse = inverses[RelationshipName(declaration.type, property.name)]
         entity.relationships.append(description)
@@ -196,7 +198,8 @@ extension ManagedObjectModel {
 }
 
 extension AttributeTransformerRegistry {
-  /// Registers the transformers of the `Codable` attributes that classes declare, unless others have their names. A container does this.
+  /// Registers the transformers of the `Codable` attributes that classes declare, and those in `.transformable(by:)`, unless others have
+  /// their names. A container does this.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/classMismatch`` if a class has no declaration.
   public mutating func registerCodableAttributes(of classes: [ManagedObject.Type]) throws {

@@ -49,7 +49,7 @@ public struct PropertyDeclaration {
   /// - Parameters:
   ///   - name: The name.
   ///   - keyPath: The property.
-  ///   - options: Rules and settings. ``AttributeOption/transformable(by:)`` names the transformer.
+  ///   - options: Rules and settings. `.transformable(by:)` has the transformer, or its name.
   public static func transformable<Root: ManagedObject, Value>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...
   ) -> PropertyDeclaration {

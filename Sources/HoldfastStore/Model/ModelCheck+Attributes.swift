@@ -66,7 +66,7 @@ extension ModelCheck {
     guard let text = attribute.derivationExpression else { return [] }
     guard let derivation = Derivation(text) else {
       return [
-        "The derivation expression is invalid. Use a key path, uppercase:(path), lowercase:(path), canonical:(path), "
+        "The derivation expression is invalid: \(text). Use a key path, uppercase:(path), lowercase:(path), canonical:(path), "
           + "relationship.@count, relationship.attribute.@sum or now()."
       ]
     }
