@@ -340,6 +340,71 @@ import Testing
     for spouse in found { #expect(!spouse.readRow.isPresent(spouse.entity.relationships[0].slot)) }
   }
 
+  /// Four objects, of which the first two are linked one-to-one. Our context has read the first one only. The other context then links the
+  /// second with the fourth one, and ours links the first with the third one.
+  private struct Spouses {
+    let place: TestStore.Place
+    let ids: [ManagedObjectID]
+    let ours: ManagedObjectContext, theirs: ManagedObjectContext
+    let first: ManagedObject
+
+    /// - Parameter deletes: Whether the other context deletes the second object instead.
+    init(_ store: TestStore, deletes: Bool = false) throws {
+      let model = try ManagedObjectModel(entities: [
+        EntityDescription("Spouse", relationships: [.toOne("spouse", to: "Spouse", inverse: "spouse")])
+      ])
+      place = try store.makePlace(model: model, classes: [])
+      let setup = try place.context(), all = try (0..<4).map { _ in try setup.insert(entityNamed: "Spouse") }
+      try all[0].setValue(all[1], forKey: "spouse")
+      try setup.save()
+      ids = all.map(\.objectID)
+      (ours, theirs) = try place.twoContexts()
+      first = try ours.existingObject(with: ids[0])
+      let second = try theirs.existingObject(with: ids[1])
+      if deletes { theirs.delete(second) } else { try second.setValue(try theirs.existingObject(with: ids[3]), forKey: "spouse") }
+      try theirs.save()
+      try first.setValue(try ours.existingObject(with: ids[2]), forKey: "spouse")
+    }
+
+    /// The partner of each object in the store, by number. Nil for an object without one, and for one that was deleted.
+    func saved() throws -> [Int?] {
+      let context = try place.context(), found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Spouse"))
+      return try ids.map { id -> Int? in
+        guard let spouse = found.first(where: { $0.objectID == id }) else { return nil }
+        guard case .objectID(let partner)? = try spouse.value(forKey: "spouse").storeValue else { return nil }
+        return ids.firstIndex(of: partner)
+      }
+    }
+  }
+
+  /// The bug: the former partner was linked again, although another context had given it another partner or deleted it. The next save took it
+  /// from that partner, or threw.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aDiscardedLinkDoesNotChangeAFormerPartnerThatOthersHaveChanged(_ store: TestStore, _ deletes: Bool) throws {
+    let expected: [Int?] = deletes ? [nil, nil, nil, nil] : [nil, 3, nil, 1]
+    for refreshes in [false, true] {
+      let spouses = try Spouses(store, deletes: deletes)
+      if refreshes {
+        try spouses.ours.refresh(spouses.first, mergeChanges: false)
+      } else {
+        try spouses.ours.discardChanges(of: [spouses.first.objectID])
+      }
+      try spouses.ours.save()
+      #expect(try spouses.saved() == expected, "refreshes: \(refreshes)")
+    }
+  }
+
+  /// The bug: the same, if the context didn't have the former partner.
+  @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
+  func aResolvedConflictDoesNotChangeAFormerPartnerThatOthersHaveChanged(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let spouses = try Spouses(store)
+    let error = try #require(throws: PersistenceError.self) { try spouses.ours.save() }
+    try spouses.ours.resolveConflicts(of: error, using: policy.policy)
+    try spouses.ours.save()
+    let expected: [Int?] = policy.prefersOurs ? [2, 3, 0, 1] : [nil, 3, nil, 1]
+    #expect(try spouses.saved() == expected)
+  }
+
   @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
     let model = try ManagedObjectModel(
       entities: [

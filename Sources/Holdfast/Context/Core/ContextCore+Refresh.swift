@@ -84,13 +84,31 @@ extension ContextCore {
   }
 
   /// Sets a to-one relationship to the destination of the last read or save.
+  ///
+  /// The former partner in a one-to-one relationship gets its link back only if it had one, too. Otherwise another context or process has
+  /// changed the link between the reads of the two ends, and the partner's row is as that one has left it.
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
     let former = key.flatMap { formerTarget(relationship.destinationIndex, $0) }, current = object.toOne(relationship)
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    if let key, let former, let inverse, !inverse.isToMany, !isLinked(object.row, relationship, key), !wasLinked(former, inverse, object) {
+      object.setToOne(relationship, nil)
+      return object.writableRow().set(relationship.slot, cell: UInt64(bitPattern: key.rawValue))
+    }
     keepingPlaces(of: former, inverse) { object.setToOne(relationship, former) }
     for owner in [former, current] { forget(object, in: owner, inverse) }
+  }
+
+  /// Whether a partner in a one-to-one relationship referenced an object at the last read or save. Reads the partner if it is a fault.
+  private func wasLinked(_ partner: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ object: ManagedObject) -> Bool {
+    // One that is inserted again has no saved row.
+    if partner.isInserted { return true }
+    return presentRow(partner) != nil && isLinked(partner.committedRow, relationship, object.objectKey)
+  }
+
+  private func isLinked(_ row: RowPointer?, _ relationship: ManagedObjectModel.Relationship, _ key: ObjectKey) -> Bool {
+    row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == key } ?? false
   }
 
   /// Removes the record of a link whose other end was reverted. Reverting that record would add or remove the link a second time.
