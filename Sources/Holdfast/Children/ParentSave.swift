@@ -218,13 +218,14 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       }
     }
     // Not the unchanged ends of pairs: the parent's save compares those of its own changes, and its policy resolves such conflicts.
-    for key in changes.locked.keys where store.child.map({ isLocked(changes.entity, key, in: $0) }) ?? true {
-      if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.merging.lock(object) }
+    for key in changes.locked.keys where store.child.map({ isRequested(changes.entity, key, in: $0) }) ?? true {
+      // Also those whose links have changed in the rows of other objects: otherwise the parent's save doesn't compare their versions.
+      if let object = parent.registered(changes.entity, key), !object.changesItsRow { parent.merging.lock(object, isRequested: true) }
     }
   }
 
-  private func isLocked(_ entity: EntityIndex, _ key: ObjectKey, in child: ContextCore) -> Bool {
-    child.registered(entity, key).map(child.merging.isLocked) ?? false
+  private func isRequested(_ entity: EntityIndex, _ key: ObjectKey, in child: ContextCore) -> Bool {
+    child.registered(entity, key).map(child.merging.isRequested) ?? false
   }
 
   /// The changes, for the other children of the parent.

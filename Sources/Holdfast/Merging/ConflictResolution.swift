@@ -72,10 +72,12 @@ struct ConflictResolution {
   }
 
   func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
+    // Its own row doesn't contain the links that only the rows of other objects do.
+    let isRowUnchanged = !object.isDeleted && !object.isInserted && !object.changesItsRow
+    if isRowUnchanged && !isExplicit && context.merging.isRequested(object) { throw error }
     // There is nothing to decide if only one side changed the object, or if both deleted it.
-    if !object.hasChanges && !isExplicit && context.merging.isLocked(object) { throw error }
     if !object.hasChanges || object.isDeleted && current == nil { return .rollback }
-    if !object.isDeleted && !object.isInserted && !object.changesItsRow { return .mergeByPropertyStoreTrump }
+    if isRowUnchanged { return .mergeByPropertyStoreTrump }
     let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
     let chosen = try chosen { try MergeConflict(kind, object, theirs: current.map { (object, $0.pointer) }) }
     // Nothing is known of an object that was never read, so it can't be inserted again.

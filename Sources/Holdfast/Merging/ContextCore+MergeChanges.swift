@@ -117,7 +117,7 @@ extension ContextCore {
       if current == nil {
         kept.insert(object)
         // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
-        if object.hasLinksInOtherRows { merging.lock(object) }
+        if object.hasLinksInOtherRows { merging.lock(object, isRequested: false) }
       }
       return nil
     }

@@ -287,6 +287,26 @@ import Testing
     #expect(try two.place.context().count(for: FetchRequest<Person>()) == 1)
   }
 
+  /// The bug: the link, which only the row of the dog contains, made the person count as changed. The policy resolved its conflict, or the
+  /// parent didn't detect it.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aDetectedConflictOfAnObjectThatOnlyOthersReferenceFailsTheSave(_ store: TestStore, _ savesChild: Bool) throws {
+    let two = try Two(store, .mergeByPropertyStoreTrump) { context, _ in context.person("Ann") }
+    let context = savesChild ? ManagedObjectContext(parent: two.ours) : two.ours
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
+    try context.detectConflicts(for: ann)
+    try context.existingDog(two.fido.objectID).owner = ann
+    if savesChild { try context.save() }
+    let theirAnn = try #require(try two.theirs.one(Person.self) { $0.name == "Ann" })
+    theirAnn.name = "Anna"
+    try two.theirs.save()
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [ann.objectID])
+    try two.ours.resolveConflicts(of: error, using: .mergeByPropertyStoreTrump)
+    try two.ours.save()
+    #expect(try two.saved()?.owner?.name == "Anna")
+  }
+
   /// The bug: the save of a child made its parent detect conflicts of an unchanged end of a changed one-to-one relationship, as if the program
   /// had called `detectConflicts(for:)`. No policy resolved them.
   @Test(arguments: TestStore.allCases) func aPolicyOfAParentResolvesConflictsOfEndsThatItsChildHasNotChanged(_ store: TestStore) throws {

@@ -10,7 +10,7 @@ extension ContextCore {
     if object.isInaccessible {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
-    merging.lock(object)
+    merging.lock(object, isRequested: true)
   }
 
   /// Discards the unsaved changes of some objects.

@@ -8,6 +8,8 @@ struct MergeState {
   /// The changes to merge automatically; nil unless the program wants that.
   private(set) var inbox: MergeInbox?
   private(set) var locked: Set<ManagedObject> = []
+  /// The locked objects whose conflicts the program wants detected. No policy resolves them.
+  private var requested: Set<ManagedObject> = []
   /// Objects that changes of others weren't merged into, because of a conflict or because they are locked.
   private var unmerged: Set<ManagedObject> = []
   /// Lists that had a new order when objects were shown again; see ``ContextCore/readOutdatedLists()``.
@@ -15,7 +17,7 @@ struct MergeState {
 
   /// Removes everything but the policy and the inbox.
   mutating func removeAll() {
-    locked = []
+    unlockAll()
     unmerged = []
     outdatedLists = []
   }
@@ -31,11 +33,21 @@ struct MergeState {
 
   func isLocked(_ object: ManagedObject) -> Bool { locked.contains(object) }
 
-  mutating func lock(_ object: ManagedObject) { locked.insert(object) }
+  /// Whether the program wants conflicts of a locked object to be detected, whatever the policy is.
+  func isRequested(_ object: ManagedObject) -> Bool { requested.contains(object) }
 
-  mutating func unlock(_ object: ManagedObject) { if !locked.isEmpty { locked.remove(object) } }
+  mutating func lock(_ object: ManagedObject, isRequested: Bool) {
+    locked.insert(object)
+    if isRequested { requested.insert(object) }
+  }
 
-  mutating func unlockAll() { locked = [] }
+  mutating func unlock(_ object: ManagedObject) {
+    if locked.isEmpty { return }
+    locked.remove(object)
+    requested.remove(object)
+  }
+
+  mutating func unlockAll() { (locked, requested) = ([], []) }
 
   // MARK: Unmerged objects
 
