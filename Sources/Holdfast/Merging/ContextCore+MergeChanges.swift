@@ -121,7 +121,9 @@ extension ContextCore {
       }
       return nil
     }
-    try reportingToChildren { try merge(merges) }
+    // A custom policy can return the IDs of any objects. The deletions of those that the context doesn't have weren't merged.
+    let missing = try merges.contains(where: \.setsValues) ? missingDestinations(of: merges) : []
+    try reportingToChildren { try merge(merges + missing) }
     // The links of objects that stay although they were deleted were deleted with them.
     try forgetLists(of: kept)
     return merges.map(\.object)

@@ -144,6 +144,9 @@ struct ObjectMerge {
     current == nil && (object.isDeleted || !object.isUpdated && !object.isInserted || !resolution.prefersObject)
   }
 
+  /// Whether a custom policy determines the values.
+  var setsValues: Bool { if case .values = resolution { true } else { false } }
+
   /// The saved objects to which the resolution may set links. Changes nothing.
   var destinations: [ManagedObject] {
     guard case .values(let values) = resolution else { return keptDestinations }

@@ -425,6 +425,32 @@ import Testing
     #expect(try spouses.saved() == expected)
   }
 
+  /// The bug: a custom policy of a context that merges automatically set a reference to an object that the context didn't have, and that was
+  /// deleted. The save then threw.
+  @Test(arguments: TestStore.allCases) func aPolicyDoesNotLinkADeletedObjectThatTheContextDoesNotHave(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Spouse", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toOne("spouse", to: "Spouse", inverse: "spouse")])
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let all = try (0..<2).map { _ in try setup.insert(entityNamed: "Spouse") }
+    try all[0].setValue(all[1], forKey: "spouse")
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(.custom { .values($0.ours ?? [:]) })
+    ours.automaticallyMergesChanges = true
+    let first = try ours.existingObject(with: all[0].objectID)
+    try first.setValue("ours", forKey: "name")
+    try theirs.existingObject(with: all[0].objectID).setValue("theirs", forKey: "name")
+    theirs.delete(try theirs.existingObject(with: all[1].objectID))
+    try theirs.save()
+    try ours.save()
+    #expect(try first.value(forKey: "name") == StoreValue.string("ours"))
+    let found = try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Spouse"))
+    #expect(found.map(\.objectID) == [first.objectID])
+    for spouse in found { #expect(!spouse.readRow.isPresent(spouse.entity.relationships[0].slot)) }
+  }
+
   @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
     let model = try ManagedObjectModel(
       entities: [
