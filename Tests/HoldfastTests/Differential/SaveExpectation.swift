@@ -140,7 +140,7 @@ struct SaveExpectation {
     }
     for (id, thing) in before.things where updated[id] == nil && insertedByBoth[id] == nil && !unread.contains(id) {
       if !shared.isDisjoint(with: thing.keys) {
-        try checkOrigin(of: id, [thing.values], after)
+        try checkOrigin(of: id, [thing.values] + [overwriting[id]].compactMap(\.self), after)
       } else if let now = after.things[id] {
         if now.values != thing.values && now.values != overwriting[id] {
           throw fault(id, "changed, although the context didn't change it", after)
