@@ -108,7 +108,12 @@ extension ContextCore {
         else { continue }
         if row.isPresent(relationship.slot) {
           // The program has given it another destination after the reference was cleared.
-          if inverse.isToMany, row.key(relationship.slot) != object.objectKey { object.recordRemoval(inverse.toManyIndex, other.objectKey) }
+          if inverse.isToMany, row.key(relationship.slot) != object.objectKey,
+            !object.recordRemoval(inverse.toManyIndex, other.objectKey)
+          {
+            // The list may be older than the link. A save that was refused has left out the lists of deleted objects.
+            changes.hasDroppedLinkRecords = true
+          }
           continue
         }
         // The program may have removed the link before it deleted the object.

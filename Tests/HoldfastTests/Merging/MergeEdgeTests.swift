@@ -606,6 +606,33 @@ import Testing
     #expect(try names(saved).count { !$0.contains("changed") } == 3)
   }
 
+  /// The bug: our context had the list in memory before the other one appended the item. So the save neither reported the list nor changed
+  /// its version, and the other context kept the item in it.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.rollback, .storeTrump])
+  func aListWhoseDeletionIsUndoneLosesAnItemThatWasMoved(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    for processes in [false, true] {
+      let lists = try Lists(store, [], also: "other"), (ours, theirs) = try lists.place.twoContexts(policy.policy)
+      theirs.automaticallyMergesChanges = true
+      let list = try lists.list("list", ours), other = try lists.list("other", ours)
+      let items = try lists.items(ours), theirItems = try lists.items(theirs)
+      // Keeps the list as the object's own one, not only as an answer of the store.
+      items.reverse()
+      ours.delete(list)
+      if processes { try ours.processPendingChanges() }
+      try theirItems.append(Lists.newItem("a", theirs))
+      try theirs.save()
+      try lists.item("a", ours).setValue(other, forKey: "list")
+      try ours.save()
+      #expect(Array(items).isEmpty && !list.isInaccessible && !ours.hasChanges)
+      try theirs.processPendingChanges()
+      #expect(Array(theirItems).isEmpty)
+      #expect(try Lists.names(of: lists.list("other", theirs).ordered(forKey: "items")) == ["a"])
+      let saved = try lists.reopened()
+      #expect(try Array(lists.items(saved)).isEmpty)
+      #expect(try Lists.names(of: lists.list("other", saved).ordered(forKey: "items")) == ["a"])
+    }
+  }
+
   // MARK: External data
 
   @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {
