@@ -430,7 +430,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func aPolicyDoesNotLinkADeletedObjectThatTheContextDoesNotHave(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
-        "Spouse", attributes: [AttributeDescription("name", .string)],
+        "Spouse", attributes: [AttributeDescription("name", .string, isOptional: true)],
         relationships: [.toOne("spouse", to: "Spouse", inverse: "spouse")])
     ])
     let place = try store.makePlace(model: model, classes: []), setup = try place.context()
