@@ -8,7 +8,7 @@ import Testing
 ///
 /// Counts include all threads, so each test counts in a process of its own. Platforms without counts pass.
 @Suite struct ContextAllocationTests {
-  /// Making the ID, and looking for the object. A fault, or a request, would be more.
+  /// Making the ID. A fault or a request would be more.
   @Test("Merging a save takes at most one allocation for each object that the context doesn't have")
   func save() async {
     await #expect(processExitsWith: .success) {

@@ -62,7 +62,7 @@ extension ContextCore {
     if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
     let owners = updated.filter { $0.hasChanges || merging.isLocked($0) }
-    // An object whose version the next save compares keeps the row whose values were used. It is read again if there is no such save.
+    // An object whose version the next save compares keeps the row whose values were used. After a rollback it is read again.
     merging.noteUnmerged(lockedAmong: updated)
     merging.noteUnmerged(lockedAmong: deleted)
     updated.subtract(merging.locked)

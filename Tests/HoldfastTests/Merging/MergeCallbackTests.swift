@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// Otherwise the merge would go on with rows that are older than those of the save.
+  /// Otherwise the merge would use rows that are older than those of the save.
   @Test(arguments: TestStore.allCases, [false, true])
   func aPolicyCannotSaveTheContextThatIsMerged(_ store: TestStore, _ isAutomatic: Bool) async throws {
     let two = try Two(store, .error), saver = Saver(two.ours)

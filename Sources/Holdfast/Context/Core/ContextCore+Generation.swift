@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The generation that a context reads.
+/// Reading a generation.
 extension ContextCore {
   /// Whether requests read the newest rows. Those of a save do, also in a pinned context.
   var readsNewest: Bool { reading.pin.map { saving.isInProgress && $0.views == nil } ?? true }
