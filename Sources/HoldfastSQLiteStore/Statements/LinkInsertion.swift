@@ -3,7 +3,8 @@ import HoldfastStore
 /// Inserts links of a many-to-many relationship, several with each statement.
 ///
 /// A statement opens the table and its index, and searches both from their roots. The next link of the same statement is mostly on the same
-/// page. (Measured in C, with 150,000 links in the order of the index: 750 ns for each with one link in a statement, 300 ns with 16, 270 ns with 64.)
+/// page. (Measured in C, with 150,000 links in the order of the index: 750 ns for each with one link in a statement, 300 ns with 16, 270 ns
+/// with 64.)
 struct LinkInsertion {
   let writer: SQLiteConnection
   /// The names of the table and its columns, quoted.
