@@ -17,11 +17,11 @@ import Testing
     }
   }
 
-  @Test("Merging IDs takes at most three allocations for each object that the context doesn't have")
+  @Test("Merging IDs takes at most two allocations for each object that the context doesn't have")
   func receivedIDs() async {
     await #expect(processExitsWith: .success) {
       guard let counts = try ContextAllocations.ofMerges(areReceived: true) else { return }
-      try #require(counts.many - counts.few < 3 * 9_900, "\(counts)")
+      try #require(counts.many - counts.few < 2 * 9_900, "\(counts)")
     }
   }
 

@@ -169,6 +169,18 @@ extension ContextCore {
     return found
   }
 
+  /// The entities of the objects with the given IDs.
+  private func entities(of lists: [[ManagedObjectID]]) -> Set<EntityIndex> {
+    var found: Set<EntityIndex> = []
+    // Neighbours mostly have the same one, and finding it by its name takes longer than the rest.
+    var last: ManagedObjectID?
+    for id in lists.joined() where last?.entityNumber != id.entityNumber || last?.storeNumber != id.storeNumber {
+      last = id
+      if let entity = persistentStoreCoordinator.model.entity(named: id.entityName) { found.insert(entity.index) }
+    }
+    return found
+  }
+
   private func objects(ofStore identifier: String) -> [ManagedObject] {
     // The reports of a parent name its first store, and concern objects of all. Other changes name the store of the objects.
     let sets = [persistentStoreCoordinator.storeSet, storeCoordinator.storeSet]
@@ -228,8 +240,7 @@ extension ContextCore {
 
   /// Makes the lists that may contain changed objects be read again. Changes that aren't announced by a save don't name their owners.
   private func forgetLists(leadingTo changes: SavedChanges) throws {
-    let names = Set((changes.inserted + changes.updated + changes.deleted).map(\.entityName))
-    let entities = names.compactMap { persistentStoreCoordinator.model.entity(named: $0)?.index }
+    let entities = entities(of: [changes.inserted, changes.updated, changes.deleted])
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
       for index in 0..<object.plan.toManyCount {
         let link = object.plan.toMany[index]

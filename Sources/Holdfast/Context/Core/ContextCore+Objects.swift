@@ -287,7 +287,7 @@ extension ContextCore {
     merging.removeAll()
     saving.forgetLoss()
     deletions.removeAll()
-    _ = saving.takeUncertain()
+    saving.takeUncertain()
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }

@@ -17,7 +17,7 @@ extension ContextCore {
   func settleUncertainSave() throws {
     guard let uncertain = saving.uncertain else { return }
     let outcome = try uncertain.outcome(requests.ofOthers)
-    _ = saving.takeUncertain()
+    saving.takeUncertain()
     // If the store didn't commit, the changes remain as they are.
     if case .committed(let receipt) = outcome { try complete(uncertain, receipt).report() }
   }

@@ -13,7 +13,7 @@ struct SaveState {
   mutating func keep(_ save: UncertainSave) { uncertain = save }
 
   /// Removes and returns the save whose outcome is unknown.
-  mutating func takeUncertain() -> UncertainSave? {
+  @discardableResult mutating func takeUncertain() -> UncertainSave? {
     defer { uncertain = nil }
     return uncertain
   }
