@@ -111,7 +111,6 @@ import Testing
   /// The models of these stores allow every object twice.
   @Test(arguments: [
     "CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", "duckduckgo/Tests/BookmarksTests/Resources/Bookmarks_V1.sqlite",
-    "objcio-Moody/MigrationsTests/Moody 2.moody",
   ]) func objectsAreAddedToAStoreWithABackup(_ name: String) throws {
     _ = try copy("sqlite/" + name)
     let count = try #require(Self.facts["sqlite/" + name]).objectCount, all = try contents("Store.sqlite")
@@ -123,6 +122,15 @@ import Testing
     #expect(done.status == 0 && done.output == "\(count) objects imported. The former store is Store-backup.sqlite.\n", "\(done)")
     #expect(try contents("Store.sqlite").hasPrefix("\(2 * count) objects, digest "))
     #expect(try contents("Store-backup.sqlite") == all)
+  }
+
+  @Test func objectsThatMustBeUniqueAreNotAddedTwice() throws {
+    _ = try copy("sqlite/objcio-Moody/MigrationsTests/Moody 2.moody")
+    let all = try contents("Store.sqlite")
+    #expect(try run(["export", "Store.sqlite", "objects.json"]).status == 0)
+    let refused = try run(["import", "Store.sqlite", "objects.json", "--yes"])
+    #expect(refused.status == 1 && refused.errors.contains("The store is unchanged.") && refused.errors.contains("133021"), "\(refused)")
+    #expect(try contents("Store.sqlite") == all && contents("Store-backup.sqlite") == all)
   }
 
   /// The other program doesn't know Holdfast's entry with the model, and keeps that of the former version.
