@@ -166,8 +166,10 @@ extension ContextCore {
   /// It has its attributes, to-one relationships, and the links that this context added. Its other links were deleted with it.
   func insertAgain(_ object: ManagedObject) throws {
     guard let row = object.row else { return }
-    try forgetLostLinks(of: object)
     let layout = object.entity.layout, plan = object.plan
+    // Reading the lost links drops the record of an addition to a list in memory that contains it already.
+    let added = (0..<plan.toManyCount).map { object.toMany?[$0].added ?? [] }
+    try forgetLostLinks(of: object)
     // A version that no context can have read of the deleted row.
     let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)
     let values = layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try? object.attributeValue($0, row)) }
@@ -182,10 +184,9 @@ extension ContextCore {
     object.flags.formUnion([.inserted, .toldInserted])
     if let states = object.toMany {
       for index in 0..<plan.toManyCount {
-        let added = states[index].added
         states[index].destroy()
         states[index] = ToManyState()
-        states[index].contents = LinkList(added)
+        states[index].contents = LinkList(added[index])
         states[index].base = .new
       }
     }

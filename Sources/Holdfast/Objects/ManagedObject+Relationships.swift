@@ -144,8 +144,10 @@ extension ManagedObject {
   ///
   /// Used if another context changed the link between the reads of the two ends.
   final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
+    // Others may have deleted it as well, so its row may not be readable.
+    if isDeleted { return }
     let leadsThere = leads(link.inverseSlot, to: other.objectKey)
-    if isInaccessible || isDeleted || leadsThere == isLinked { return }
+    if isInaccessible || leadsThere == isLinked { return }
     if isLinked { other.attachInverse(of: link, to: self) } else { assign(link.inverseSlot, nil) }
   }
 
