@@ -16,8 +16,13 @@ struct ShortRace: CustomStringConvertible {
     case link, unlink, linkToOtherB, linkOtherA, deleteA, deleteB, deleteOtherA, deleteOtherB, changeA, changeB
   }
 
+  /// How the two contexts are related.
+  enum Relation: String, CaseIterable {
+    case siblings, childOfSibling, childOfOther
+  }
+
   private static let policies: [PolicyRace.Policy] = [.storeTrump, .objectTrump, .overwrite, .rollback]
-  private static let choices = [policies.count, 2, 33, Step.allCases.count, Step.allCases.count, 2, 2, 2]
+  private static let choices = [policies.count, 2, 33, Step.allCases.count, Step.allCases.count, 2, 2, 2, Relation.allCases.count]
 
   /// The number of races of a shape.
   static let count = choices.reduce(1, *)
@@ -36,6 +41,8 @@ struct ShortRace: CustomStringConvertible {
   private let isLate: Bool
   /// Whether the context merges what the other one saves.
   private let merges: Bool
+  /// A parent doesn't save its change before its child does.
+  private let relation: Relation
 
   init(_ shape: Shape, _ number: Int) {
     var rest = number
@@ -48,12 +55,13 @@ struct ShortRace: CustomStringConvertible {
     (isLinked, read) = (numbers[1] == 1, numbers[2])
     (own, foreign) = (Step.allCases[numbers[3]], Step.allCases[numbers[4]])
     (isFromB, isLate, merges) = (numbers[5] == 1, numbers[6] == 1, numbers[7] == 1)
+    relation = Relation.allCases[numbers[8]]
   }
 
   var description: String {
     "\(shape), \(isLinked ? "" : "not ")linked, read \(read == 32 ? "all" : String(read, radix: 2)), "
       + "\(isLate ? "\(foreign) of the other and then " : "")\(own)\(isFromB ? " from b" : "")"
-      + "\(isLate ? "" : " and then \(foreign) of the other"), \(merges ? "merges, " : "")\(policy)"
+      + "\(isLate ? "" : " and then \(foreign) of the other"), \(merges ? "merges, " : "")\(policy), \(relation)"
   }
 
   // MARK: Model
@@ -88,34 +96,48 @@ struct ShortRace: CustomStringConvertible {
   ///
   /// - Throws: A ``RaceFault`` if what is saved isn't as it must be.
   func run(_ place: TestStore.Place, _ model: ManagedObjectModel) throws {
-    let context = try place.context(), other = try place.context()
-    context.mergePolicy = policy.policy
-    context.automaticallyMergesChanges = merges
+    let other = try place.context(), parent = relation == .childOfSibling ? try place.context() : other
+    let context = relation == .siblings ? try place.context() : ManagedObjectContext(parent: parent)
+    let family = Array(sequence(first: context) { $0.parent })
+    for one in family { one.mergePolicy = policy.policy }
+    for one in family where one !== other { one.automaticallyMergesChanges = merges }
     let objects = try ["A", "B", "A", "B"].map { name in
       try context.insert(entityNamed: model.entities.count == 1 ? "A" : name)
     }
     for (number, object) in objects.enumerated() { try object.setValue(.int64(Int64(number)), forKey: "tag") }
     if isLinked { try link(objects[0], objects[1], true, isFromB: false) }
-    try context.save()
+    for one in family { try one.save() }
     try prepare(context, objects)
     let changed = try !isLate && change(own, objects, context, tag: 10, isFromB: isFromB)
     _ = try change(foreign, objects.map { try other.object(with: $0.objectID) }, other, tag: 20, isFromB: false)
-    try other.save()
+    if relation != .childOfOther { try other.save() }
     guard try isLate ? change(own, objects, context, tag: 10, isFromB: isFromB) : changed else { return }
     let before = try RaceContents(place.context(), model, isSound: true)
-    let expectation = try SaveExpectation(context, policy, before)
+    for one in family {
+      let expectation = relation == .siblings ? try SaveExpectation(one, policy, before) : nil
+      if try !save(one, place, model, before) { return }
+      if one.hasChanges { throw RaceFault("The context has changes after the save.") }
+      try expectation?.check(RaceContents(place.context(), model))
+    }
+    let after = try RaceContents(place.context(), model, isSound: true)
+    for one in family.reversed() {
+      try one.refreshAllObjects()
+      let own = try RaceContents(one, model)
+      if own != after { throw RaceFault("The context differs: \(own.differences(from: after))") }
+    }
+  }
+
+  /// Saves. Returns false if the save was refused because the policy can't insert an object again that the context hasn't read.
+  private func save(
+    _ context: ManagedObjectContext, _ place: TestStore.Place, _ model: ManagedObjectModel, _ before: RaceContents
+  ) throws -> Bool {
     do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
       if policy == .storeTrump || policy == .rollback { throw RaceFault("The policy didn't resolve the conflict: \(error)") }
       let after = try RaceContents(place.context(), model, isSound: true)
       if after != before { throw RaceFault("The refused save has changed objects: \(after.differences(from: before))") }
-      return
+      return false
     }
-    let after = try RaceContents(place.context(), model, isSound: true)
-    try expectation.check(after)
-    if context.hasChanges { throw RaceFault("The context has changes after the save.") }
-    try context.refreshAllObjects()
-    let own = try RaceContents(context, model)
-    if own != after { throw RaceFault("The context differs: \(own.differences(from: after))") }
+    return true
   }
 
   private func prepare(_ context: ManagedObjectContext, _ objects: [ManagedObject]) throws {
