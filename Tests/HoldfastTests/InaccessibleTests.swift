@@ -1,3 +1,4 @@
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
@@ -38,6 +39,29 @@ import Testing
     #expect(fido.isInaccessible && !fido.isFault && !fido.hasChanges)
     #expect((scene.context.faultError as? PersistenceError)?.code == .missingObject)
     #expect(throws: PersistenceError.self) { try scene.context.existingObject(with: fido.objectID) }
+  }
+
+  /// Its row would say of which entity it is.
+  @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription("House", relationships: [.toOne("guest", to: "Animal", inverse: nil), .toOne("cat", to: "Cat", inverse: nil)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), first = try place.context(), second = try place.context()
+    let tom = try first.insert(entityNamed: "Cat"), house = try first.insert(entityNamed: "House")
+    try first.save()
+    let copy = try second.existingObject(with: house.objectID)
+    for name in ["guest", "cat"] { try copy.setValue(StoreValue.objectID(tom.objectID), forKey: name) }
+    first.delete(tom)
+    try first.save()
+    try second.save()
+    let context = try place.context(), found = try context.existingObject(with: house.objectID)
+    for name in ["guest", "cat", "guest"] { #expect(try found.value(forKeyPath: "\(name).name") == .null) }
+    #expect((context.faultError as? PersistenceError)?.code == .missingObject, "\(String(describing: context.faultError))")
+    context.acknowledgeFaultErrors()
+    try found.setValue(StoreValue.null, forKey: "cat")
+    try context.save()
   }
 
   /// The operations on an object.

@@ -8,8 +8,9 @@ extension ContextCore {
   func familyTarget(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     let family = graph.entities[entity].family
     if let registered = registered(entity, key) {
-      if !family.contains(registered.flags.entityIndex) { return strayTarget(entity, registered) }
-      return registered.flags.contains(.deleted) ? nil : registered
+      if family.contains(registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
+      if !mayBe(registered, of: entity) { return strayTarget(entity, registered) }
+      registry.remove(registered)
     }
     if isDeleted(entity, key) { return nil }
     if let (group, row, place) = recentRow(entity, key) {
@@ -26,6 +27,11 @@ extension ContextCore {
       return object
     }
     return read(entity, key, siblings, position) ?? make(entity, key)
+  }
+
+  /// Whether an object was created for a link to a superentity of an entity, and has no row that says of which entity it is.
+  private func mayBe(_ object: ManagedObject, of entity: EntityIndex) -> Bool {
+    graph.entities[object.flags.entityIndex].family.contains(entity) && (object.row == nil || object.isInaccessible) && !object.hasChanges
   }
 
   /// Records an error for a link to an object of an entity that the model doesn't allow.
