@@ -30,9 +30,10 @@ struct Upsert {
   ///
   /// - Parameter merged: The objects that were merged before. The other object may be one of them.
   func run(_ resolution: MergeResolution, _ merged: inout Merged) throws {
+    // A link to the other object makes it, if the context doesn't have it.
+    let id = object.id, links = ObjectLinks(of: object)
     let existing = Upsert.remaining(merged[existingID] ?? context.registeredObject(for: existingID), merged)
     if existing === object { return }
-    let id = object.id, links = ObjectLinks(of: object)
     links.cut()
     let slots = slotsToCopy(resolution), row = object.row ?? context.graph.emptyRow(object.flags.entityIndex)
     let values = PrivateRow(copying: row, object.entity.layout, room: 0, committed: nil, in: context.pool)

@@ -40,6 +40,26 @@ import Testing
     #expect(saved.map(\.name) == ["C"] && saved[0].friends.count == 1)
   }
 
+  /// The reference makes the stored object, which the context doesn't have when the save is refused.
+  @Test(arguments: TestStore.allCases) func anUpsertOfAnObjectThatReferencesTheStoredOneReferencesItself(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node", attributes: [AttributeDescription("code", .integer16)], relationships: [.toOne("next", to: "Node", inverse: nil)],
+        uniquenessConstraints: [["code"]])
+    ])
+    let place = try store.makePlace(model: model, classes: []), (context, setup) = try place.twoContexts(.overwrite)
+    let stored = try setup.insert(entityNamed: "Node")
+    try stored.setValue(StoreValue.int16(7), forKey: "code")
+    try setup.save()
+    let node = try context.insert(entityNamed: "Node")
+    try node.setValue(StoreValue.int16(7), forKey: "code")
+    try node.setValue(StoreValue.objectID(stored.objectID), forKey: "next")
+    try context.save()
+    #expect(!context.hasChanges && node.isInaccessible)
+    let saved = try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Node"))
+    #expect(try saved.map(\.objectID) == [stored.objectID] && saved[0].value(forKey: "next") == .objectID(stored.objectID))
+  }
+
   @Test(arguments: TestStore.allCases) func chainsOverTwoConstraintsEndInOneObject(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
