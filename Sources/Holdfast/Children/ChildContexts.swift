@@ -121,8 +121,8 @@ final class ChildContexts {
   }
 
   /// Notes that the context is about to change a value of an object that a child has inserted, or has changed its links.
-  func noteOwnChange(of object: ManagedObject) {
-    if known[object] == nil { known[object] = Known(state: object.unsavedState) }
+  func noteOwnChange(of object: ManagedObject, isOfLinks: Bool) {
+    if known[object] == nil { known[object] = Known(state: isOfLinks ? Self.severalStates : object.unsavedState) }
   }
 
   /// Notes that a child reads an object. Does nothing if the object has no unsaved values, or only those of a child that has inserted it.
@@ -259,8 +259,12 @@ extension ManagedObject {
       }
     }
     if let toMany, !isSaved {
-      for index in 0..<plan.toManyCount where plan.toMany[index].isOrdered || plan.toMany[index].inverseSlotNumber < 0 {
+      for index in 0..<plan.toManyCount where containsLinks(index) {
         let state = toMany[index]
+        if state.base == .new && !state.contents.isEmpty {
+          hasher.combine(index)
+          if plan.toMany[index].isOrdered { hasher.combine(state.keys) } else { hasher.combine(Set(state.keys)) }
+        }
         if !state.isReordered { continue }
         hasher.combine(index)
         hasher.combine(Set(state.added))

@@ -428,7 +428,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       if keys == list.keys { continue }
       list.replaceOrder(by: keys)
       object.toManyStates()[index].noteMove()
-      parent.noteChange(object)
+      parent.noteChange(object, isOfLinks: true)
     }
   }
 

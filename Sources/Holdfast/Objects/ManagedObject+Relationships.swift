@@ -182,7 +182,7 @@ extension ManagedObject {
   @discardableResult final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) -> Bool {
     letComeLast(index, key)
     let isRecorded = toManyStates()[index].add(key, isNew: isNew)
-    if isRecorded { context.noteChange(self) }
+    if isRecorded { context.noteChange(self, isOfLinks: containsLinks(index)) }
     return isRecorded
   }
 
@@ -190,7 +190,7 @@ extension ManagedObject {
   @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey, isUnsaved: Bool = false) -> Bool {
     keepOrder(index, removing: key)
     let isRecorded = toManyStates()[index].remove(key, isUnsaved: isUnsaved)
-    if isRecorded { context.noteChange(self) }
+    if isRecorded { context.noteChange(self, isOfLinks: containsLinks(index)) }
     return isRecorded
   }
 
@@ -209,13 +209,16 @@ extension ManagedObject {
     // The side that knows fewer keys finds an existing link fastest.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
-      context.noteChange(self)
+      context.noteChange(self, isOfLinks: containsLinks(index))
       // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
       let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
       if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
       context.noteEndOfChange()
     }
   }
+
+  /// Whether a to-many relationship has links or positions that aren't in the rows of other objects.
+  final func containsLinks(_ index: Int) -> Bool { index >= 0 && (plan.toMany[index].isOrdered || plan.toMany[index].inverseSlotNumber < 0) }
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
@@ -242,7 +245,7 @@ extension ManagedObject {
     context.holdingAwakening {
       keepOrder(index, removing: target.objectKey)
       if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved) {
-        context.noteChange(self)
+        context.noteChange(self, isOfLinks: containsLinks(index))
         if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved) }
         context.noteEndOfChange()
       }

@@ -1123,6 +1123,26 @@ import Testing
   }
 
   /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func linksThatTheParentSetsBetweenNewObjectsOfAChildAreShownToIt(_ store: TestStore, _ isLoop: Bool) throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Node", relationships: [.toMany("peers", to: "Node", inverse: "peers")])])
+    let parent = try store.makePlace(model: model, classes: []).context(), child = ManagedObjectContext(parent: parent)
+    for context in [parent, child] { context.automaticallyMergesChanges = true }
+    let nodes = try (0..<2).map { _ in try child.insert(entityNamed: "Node") }
+    try child.save()
+    for node in nodes { #expect(try node.toMany(forKey: "peers").isEmpty) }
+    let ours = try nodes.map { try parent.object(with: $0.objectID) }
+    try ours[0].toMany(forKey: "peers").insert(ours[isLoop ? 0 : 1])
+    try parent.save()
+    try child.processPendingChanges()
+    let peer = nodes[isLoop ? 0 : 1]
+    #expect(try Array(nodes[0].toMany(forKey: "peers")) == [peer] && Array(peer.toMany(forKey: "peers")) == [nodes[0]])
+    try child.insert(entityNamed: "Node").toMany(forKey: "peers").insert(nodes[0])
+    try child.save()
+    try parent.save()
+    #expect(try ours[0].toMany(forKey: "peers").count == 2)
+  }
+
   @Test(arguments: TestStore.allCases) func objectsOfFamiliesThatAChildLinksAreReadTogether(_ store: TestStore) throws {
     let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context(), count = 60
     for number in 0..<count {

@@ -160,14 +160,16 @@ import Synchronization
   }
 
   /// Adds an object to the list of changed objects.
-  func noteChange(_ object: ManagedObject) {
+  ///
+  /// - Parameter isOfLinks: Whether links that only its lists contain have changed. Changes of values are noted before they are made.
+  func noteChange(_ object: ManagedObject, isOfLinks: @autoclosure () -> Bool = false) {
     if object.flags.contains(.detached) { return noteLateChange(of: object) }
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
     faults.noteChange()
     observers?.note(object)
     if object.flags.contains(.inList) {
-      if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }
+      if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object, isOfLinks: isOfLinks()) }
       object.flags.insert(.listed)
       return
     }
