@@ -42,7 +42,8 @@ import Testing
   }
 
   /// Its row would say of which entity it is.
-  @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws
+  {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
       EntityDescription("Cat", superentity: "Animal"),

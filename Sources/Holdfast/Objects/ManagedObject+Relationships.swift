@@ -218,7 +218,9 @@ extension ManagedObject {
   }
 
   /// Whether a to-many relationship has links or positions that aren't in the rows of other objects.
-  final func containsLinks(_ index: Int) -> Bool { index >= 0 && (plan.toMany[index].isOrdered || plan.toMany[index].inverseSlotNumber < 0) }
+  final func containsLinks(_ index: Int) -> Bool {
+    index >= 0 && (plan.toMany[index].isOrdered || plan.toMany[index].inverseSlotNumber < 0)
+  }
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 

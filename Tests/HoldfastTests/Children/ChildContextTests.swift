@@ -1125,7 +1125,8 @@ import Testing
   /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
   @Test(arguments: TestStore.allCases, [false, true])
   func linksThatTheParentSetsBetweenNewObjectsOfAChildAreShownToIt(_ store: TestStore, _ isLoop: Bool) throws {
-    let model = try ManagedObjectModel(entities: [EntityDescription("Node", relationships: [.toMany("peers", to: "Node", inverse: "peers")])])
+    let node = EntityDescription("Node", relationships: [.toMany("peers", to: "Node", inverse: "peers")])
+    let model = try ManagedObjectModel(entities: [node])
     let parent = try store.makePlace(model: model, classes: []).context(), child = ManagedObjectContext(parent: parent)
     for context in [parent, child] { context.automaticallyMergesChanges = true }
     let nodes = try (0..<2).map { _ in try child.insert(entityNamed: "Node") }
