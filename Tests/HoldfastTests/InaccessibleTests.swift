@@ -41,7 +41,7 @@ import Testing
     #expect(throws: PersistenceError.self) { try scene.context.existingObject(with: fido.objectID) }
   }
 
-  /// Its row would say of which entity it is.
+  /// Only its row would show its entity.
   @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws
   {
     let model = try ManagedObjectModel(entities: [

@@ -31,7 +31,7 @@ struct ShortRace: CustomStringConvertible {
   private let policy: PolicyRace.Policy
   /// Whether `a` and `b` are linked when the race begins.
   private let isLinked: Bool
-  /// 32 if the context has everything as it was saved. Otherwise it has refreshed all objects, and each bit is something that it has read.
+  /// 32 if the context has all objects as they were saved. Otherwise it has refreshed them, and each bit is something that it has read.
   private let read: Int
   private let own: Step
   private let foreign: Step

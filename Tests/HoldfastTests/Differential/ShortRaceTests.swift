@@ -2,7 +2,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// All short races of two contexts, one of which has read some of the objects that both change.
+/// All short races of two contexts. One of them has read some of the objects that both change.
 ///
 /// The long programs of ``PolicyRaceTests`` rarely reach a certain combination of what was read and what is changed; these reach each.
 /// A share of the races runs by default: another one in each run. `HOLDFAST_SEED` repeats it.

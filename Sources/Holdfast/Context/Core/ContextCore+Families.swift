@@ -29,7 +29,7 @@ extension ContextCore {
     return read(entity, key, siblings, position) ?? make(entity, key)
   }
 
-  /// Whether an object was created for a link to a superentity of an entity, and has no row that says of which entity it is.
+  /// Whether an object was created for a link to a superentity of an entity, and no row shows its entity.
   private func mayBe(_ object: ManagedObject, of entity: EntityIndex) -> Bool {
     graph.entities[object.flags.entityIndex].family.contains(entity) && (object.row == nil || object.isInaccessible) && !object.hasChanges
   }
