@@ -63,7 +63,8 @@ extension ClosedFile {
         .unsupportedRequest, operation: operation, path: path,
         reason: "The source isn't a file: \(source). Only a store in a file can be copied.")
     }
-    let original = ClosedFile(path: sourcePath, options: options)
+    // Each page is read and written once.
+    let original = ClosedFile(path: sourcePath, options: options.withSmallCaches)
     try original.readOnly(operation) { connection in
       let copied = try original.contents(connection, operation)
       if exists(path) {
@@ -110,7 +111,7 @@ extension ClosedFile {
     _ request: RequestOptions, _ operation: String, _ place: (_ copy: String) throws -> Void
   ) throws {
     let copy = Self.unusedPath(beside: file)
-    var copyOptions = options
+    var copyOptions = options.withSmallCaches
     (copyOptions.filePermissions, copyOptions.journalMode) = (permissions, .delete)
     (copyOptions.createsIfMissing, copyOptions.durability) = (true, .full)
     do {
