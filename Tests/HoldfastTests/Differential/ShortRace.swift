@@ -14,6 +14,8 @@ struct ShortRace: CustomStringConvertible {
   /// What a context changes.
   enum Step: String, CaseIterable {
     case link, unlink, linkToOtherB, linkOtherA, deleteA, deleteB, deleteOtherA, deleteOtherB, changeA, changeB
+    /// New objects with the unique value of `a`, or with one that both contexts use.
+    case insertALinkedToB, insertALinkedToOtherB, insertNewLinkedToB, insertNewLinkedToNew
   }
 
   /// How the two contexts are related.
@@ -68,7 +70,9 @@ struct ShortRace: CustomStringConvertible {
 
   static func model(_ shape: Shape) throws -> ManagedObjectModel {
     func entity(_ name: String, _ relationships: [RelationshipDescription]) -> EntityDescription {
-      EntityDescription(name, attributes: [AttributeDescription("tag", .integer64)], relationships: relationships)
+      EntityDescription(
+        name, attributes: [AttributeDescription("tag", .integer64), AttributeDescription("code", .integer64)],
+        relationships: relationships, uniquenessConstraints: [["code"]])
     }
     func pair(_ there: RelationshipDescription, _ back: RelationshipDescription) -> [EntityDescription] {
       [entity("A", [there]), entity("B", [back])]
@@ -101,10 +105,13 @@ struct ShortRace: CustomStringConvertible {
     let family = Array(sequence(first: context) { $0.parent })
     for one in family { one.mergePolicy = policy.policy }
     for one in family where one !== other { one.automaticallyMergesChanges = merges }
+    if relation != .childOfOther { other.mergePolicy = .mergeByPropertyObjectTrump }
     let objects = try ["A", "B", "A", "B"].map { name in
       try context.insert(entityNamed: model.entities.count == 1 ? "A" : name)
     }
-    for (number, object) in objects.enumerated() { try object.setValue(.int64(Int64(number)), forKey: "tag") }
+    for (number, object) in objects.enumerated() {
+      for name in ["tag", "code"] { try object.setValue(.int64(Int64(number)), forKey: name) }
+    }
     if isLinked { try link(objects[0], objects[1], true, isFromB: false) }
     for one in family { try one.save() }
     try prepare(context, objects)
@@ -171,11 +178,24 @@ struct ShortRace: CustomStringConvertible {
       case .deleteOtherB: context.delete(objects[3])
       case .changeA: try objects[0].setValue(.int64(tag), forKey: "tag")
       case .changeB: try objects[1].setValue(.int64(tag), forKey: "tag")
+      case .insertALinkedToB: try link(insert(like: objects[0], 0, context, tag), objects[1], true, isFromB: isFromB)
+      case .insertALinkedToOtherB: try link(insert(like: objects[0], 0, context, tag), objects[3], true, isFromB: isFromB)
+      case .insertNewLinkedToB: try link(insert(like: objects[0], 8, context, tag), objects[1], true, isFromB: isFromB)
+      case .insertNewLinkedToNew:
+        let a = try insert(like: objects[0], 8, context, tag), b = try insert(like: objects[1], 9, context, tag)
+        try link(a, b, true, isFromB: isFromB)
       }
       return true
     } catch let error as PersistenceError where error.code == .missingObject || error.code == .unreadValues {
       return false
     }
+  }
+
+  private func insert(like object: ManagedObject, _ code: Int64, _ context: ManagedObjectContext, _ tag: Int64) throws -> ManagedObject {
+    let new = try context.insert(entityNamed: object.entity.name)
+    try new.setValue(.int64(code), forKey: "code")
+    try new.setValue(.int64(tag), forKey: "tag")
+    return new
   }
 
   private func link(_ a: ManagedObject, _ b: ManagedObject, _ isAddition: Bool, isFromB: Bool) throws {
