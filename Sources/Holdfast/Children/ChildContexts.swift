@@ -35,7 +35,7 @@ final class ChildContexts {
   private var known = ObjectTable<Known>()
   /// The unsaved states of saved objects that children have read.
   private var readStates = ObjectTable<Int>()
-  /// The state of an object that children have read in different states.
+  /// No state: that of an object that children have read in different states, or whose links have changed before its state was computed.
   private static let severalStates = 0
 
   /// Whether all children were released.
@@ -115,7 +115,7 @@ final class ChildContexts {
 
   /// Notes that a child has inserted objects.
   ///
-  /// Their states are computed only if the context changes them before it saves them; see ``noteOwnChange(of:)``.
+  /// Their states are computed only if the context changes them before it saves them; see ``noteOwnChange(of:isOfLinks:)``.
   func noteInsertion(of objects: ContiguousArray<ManagedObject>) {
     for object in objects { object.flags.remove(.noted) }
   }

@@ -1122,7 +1122,6 @@ import Testing
     #expect(coordinator.requestCounts - before == expected)
   }
 
-  /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
   @Test(arguments: TestStore.allCases, [false, true])
   func linksThatTheParentSetsBetweenNewObjectsOfAChildAreShownToIt(_ store: TestStore, _ isLoop: Bool) throws {
     let node = EntityDescription("Node", relationships: [.toMany("peers", to: "Node", inverse: "peers")])
@@ -1144,6 +1143,7 @@ import Testing
     #expect(try ours[0].toMany(forKey: "peers").count == 2)
   }
 
+  /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
   @Test(arguments: TestStore.allCases) func objectsOfFamiliesThatAChildLinksAreReadTogether(_ store: TestStore) throws {
     let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context(), count = 60
     for number in 0..<count {
