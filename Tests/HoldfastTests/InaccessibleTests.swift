@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import HoldfastStoreConformance
 import Testing
@@ -63,6 +64,31 @@ import Testing
     context.acknowledgeFaultErrors()
     try found.setValue(StoreValue.null, forKey: "cat")
     try context.save()
+  }
+
+  /// The program holds the object that the link to the superentity has made, and deletes it, too.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsDeletedByItsSuperentityIsNilForLinksToItsEntity(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription("House", relationships: [.toOne("guest", to: "Animal", inverse: nil), .toOne("cat", to: "Cat", inverse: nil)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), first = try place.context(), second = try place.context()
+    let tom = try first.insert(entityNamed: "Cat"), house = try first.insert(entityNamed: "House")
+    try first.save()
+    let copy = try second.existingObject(with: house.objectID)
+    for name in ["guest", "cat"] { try copy.setValue(StoreValue.objectID(tom.objectID), forKey: name) }
+    first.delete(tom)
+    try first.save()
+    try second.save()
+    let context = try place.context(), found = try context.existingObject(with: house.objectID)
+    guard case .single(.objectID(let id)) = try found.value(forKey: "guest") else { throw CocoaError(.coderValueNotFound) }
+    let guest = try context.object(with: id)
+    #expect(guest.entity.name == "Animal")
+    context.delete(guest)
+    #expect(try found.value(forKeyPath: "cat.name") == .null)
+    #expect(context.faultError == nil, "\(String(describing: context.faultError))")
+    withExtendedLifetime(guest) {}
   }
 
   /// The operations on an object.

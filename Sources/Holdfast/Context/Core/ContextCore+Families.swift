@@ -9,6 +9,7 @@ extension ContextCore {
     let family = graph.entities[entity].family
     if let registered = registered(entity, key) {
       if family.contains(registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
+      if isDeleted(entity, key) { return nil }
       if !mayBe(registered, of: entity) { return strayTarget(entity, registered) }
       registry.remove(registered)
     }
