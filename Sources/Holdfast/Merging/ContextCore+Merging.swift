@@ -168,7 +168,7 @@ extension ContextCore {
     guard let row = object.row else { return }
     let layout = object.entity.layout, plan = object.plan
     // Reading the lost links drops the record of an addition to a list in memory that contains it already.
-    let added = (0..<plan.toManyCount).map { object.toMany?[$0].added ?? [] }
+    let added = (0..<plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }
     try forgetLostLinks(of: object)
     // A version that no context can have read of the deleted row.
     let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)

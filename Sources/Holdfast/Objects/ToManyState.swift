@@ -83,6 +83,14 @@ struct ToManyState {
   /// The keys added since the last save. For a new object, ``contents`` has them instead.
   var added: [ObjectKey] { changes?.pointee.added.keys ?? [] }
 
+  /// ``added``, in the order of the list if that is known.
+  var addedInOrder: [ObjectKey] {
+    let added = added
+    guard let order, added.count > 1 else { return added }
+    let wanted = Set(added)
+    return order.keys.filter(wanted.contains)
+  }
+
   /// The keys removed since the last save.
   var removed: [ObjectKey] { changes?.pointee.removed.keys ?? [] }
 
@@ -221,10 +229,10 @@ struct ToManyState {
   mutating func forgetContents() {
     defer { checkInvariants() }
     if !isKnown { return }
-    if let order, added.count > 1 {
-      let wanted = Set(added)
+    if order != nil && added.count > 1 {
+      let kept = LinkList(addedInOrder)
       changes?.pointee.added.destroy()
-      changes?.pointee.added = LinkList(order.keys.filter(wanted.contains))
+      changes?.pointee.added = kept
     }
     contents.destroy()
     contents = LinkList()

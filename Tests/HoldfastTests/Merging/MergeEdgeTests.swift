@@ -626,6 +626,20 @@ import Testing
     #expect(try names(saved).count { !$0.contains("changed") } == 3)
   }
 
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.objectTrump, .overwrite])
+  func aListThatIsInsertedAgainKeepsTheOrderOfItsNewItems(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let lists = try Lists(store, []), (ours, theirs) = try lists.place.twoContexts(policy.policy)
+    let mine = try ours.existingObject(with: lists.id), items = try mine.ordered(forKey: "items")
+    try mine.setValue("changed", forKey: "name")
+    for name in ["c", "b", "a"] { try items.insert(Lists.newItem(name, ours), at: 0) }
+    #expect(try Lists.names(of: items) == ["a", "b", "c"])
+    theirs.delete(try theirs.existingObject(with: lists.id))
+    try theirs.save()
+    try ours.save()
+    #expect(try Lists.names(of: items) == ["a", "b", "c"])
+    #expect(try Lists.names(of: lists.items(lists.reopened())) == ["a", "b", "c"])
+  }
+
   /// The bug: our context had the list in memory before the other one appended the item. So the save neither reported the list nor changed
   /// its version, and the other context kept the item in it.
   @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.rollback, .storeTrump])
