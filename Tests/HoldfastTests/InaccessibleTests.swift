@@ -59,11 +59,13 @@ import Testing
     try first.save()
     try second.save()
     let context = try place.context(), found = try context.existingObject(with: house.objectID)
-    for name in ["guest", "cat", "guest"] { #expect(try found.value(forKeyPath: "\(name).name") == .null) }
+    let guest = found.toOne(try #require(found.entity.relationship(named: "guest")))
+    for name in ["cat", "guest"] { #expect(try found.value(forKeyPath: "\(name).name") == .null) }
     #expect((context.faultError as? PersistenceError)?.code == .missingObject, "\(String(describing: context.faultError))")
     context.acknowledgeFaultErrors()
     try found.setValue(StoreValue.null, forKey: "cat")
     try context.save()
+    #expect(guest?.isInaccessible == true)
   }
 
   /// The program holds the object that the link to the superentity has made, and deletes it, too.

@@ -32,7 +32,7 @@ struct Upsert {
   func run(_ resolution: MergeResolution, _ merged: inout Merged) throws {
     // A link to the other object makes it, if the context doesn't have it.
     let id = object.id, links = ObjectLinks(of: object)
-    let existing = Upsert.remaining(merged[existingID] ?? context.registeredObject(for: existingID), merged)
+    let existing = Upsert.remaining(merged[existingID] ?? registered, merged)
     if existing === object { return }
     links.cut()
     let slots = slotsToCopy(resolution), row = object.row ?? context.graph.emptyRow(object.flags.entityIndex)
@@ -55,6 +55,13 @@ struct Upsert {
     var object = object
     while let next = object.flatMap({ merged[$0.id] }), next !== object { object = next }
     return object
+  }
+
+  /// The other object, if the context has it by now. One that a link has made gets the row that was read.
+  private var registered: ManagedObject? {
+    guard let other = context.registeredObject(for: existingID), context.isStillOf(object.flags.entityIndex, other) else { return nil }
+    if let current, other.row == nil || other.isInaccessible && !other.flags.contains(.hasPrivateRow) { context.attach(other, current) }
+    return other
   }
 
   /// The attributes whose new values are kept: for the merging policies, those that differ from the default values.

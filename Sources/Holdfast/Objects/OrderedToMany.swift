@@ -178,7 +178,7 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
 
   private func noteMove() {
     owner.toManyStates()[index].noteMove()
-    context.noteChange(owner, isOfLinks: true)
+    context.noteChange(owner, isOfLinks: owner.containsLinks(index))
   }
 }
 
