@@ -7,22 +7,22 @@ extension ContextCore {
   /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.
   func familyTarget(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     let family = graph.entities[entity].family
-    if let registered = registered(entity, key) {
-      if family.contains(registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
-      if isDeleted(entity, key) { return nil }
-      if !mayBe(registered, of: entity) { return strayTarget(entity, registered) }
-      registry.remove(registered)
-    }
+    let known = registered(entity, key)
+    if let known, family.contains(known.flags.entityIndex) { return known.flags.contains(.deleted) ? nil : known }
     if isDeleted(entity, key) { return nil }
+    if let known {
+      if !mayBe(known, of: entity) { return strayTarget(entity, known) }
+      registry.remove(known)
+    }
     if let (group, row, place) = recentRow(entity, key) {
       let object = make(group.entity, key)
       attachNewest(object, row, group, place)
       awakenFulfilled()
       return object
     }
-    let known = family.count == 1 || key < 0 ? entity : siblings?.entity(at: position).flatMap { family.contains($0) ? $0 : nil }
-    if let known {
-      let object = make(known, key)
+    let concrete = family.count == 1 || key < 0 ? entity : siblings?.entity(at: position).flatMap { family.contains($0) ? $0 : nil }
+    if let concrete {
+      let object = make(concrete, key)
       object.owner = siblings
       object.position = UInt32(truncatingIfNeeded: position)
       return object
