@@ -1,4 +1,3 @@
-import Foundation
 import HoldfastStore
 import HoldfastStoreConformance
 import Testing
@@ -42,55 +41,50 @@ import Testing
     #expect(throws: PersistenceError.self) { try scene.context.existingObject(with: fido.objectID) }
   }
 
-  /// Only its row would show its entity.
-  @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws
-  {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
-      EntityDescription("Cat", superentity: "Animal"),
-      EntityDescription("House", relationships: [.toOne("guest", to: "Animal", inverse: nil), .toOne("cat", to: "Cat", inverse: nil)]),
-    ])
-    let place = try store.makePlace(model: model, classes: []), first = try place.context(), second = try place.context()
-    let tom = try first.insert(entityNamed: "Cat"), house = try first.insert(entityNamed: "House")
-    try first.save()
-    let copy = try second.existingObject(with: house.objectID)
-    for name in ["guest", "cat"] { try copy.setValue(StoreValue.objectID(tom.objectID), forKey: name) }
-    first.delete(tom)
-    try first.save()
-    try second.save()
-    let context = try place.context(), found = try context.existingObject(with: house.objectID)
-    let guest = found.toOne(try #require(found.entity.relationship(named: "guest")))
-    for name in ["cat", "guest"] { #expect(try found.value(forKeyPath: "\(name).name") == .null) }
-    #expect((context.faultError as? PersistenceError)?.code == .missingObject, "\(String(describing: context.faultError))")
-    context.acknowledgeFaultErrors()
-    try found.setValue(StoreValue.null, forKey: "cat")
-    try context.save()
-    #expect(guest?.objectID == tom.objectID)
+  /// A house whose links `guest`, to the superentity Animal, and `cat` lead to the same deleted cat.
+  private struct EmptyHouse {
+    let context: ManagedObjectContext
+    let house: ManagedObject
+    /// The object that the link to the superentity has made. Only its row would show its entity.
+    let guest: ManagedObject
+
+    init(_ store: TestStore) throws {
+      let model = try ManagedObjectModel(entities: [
+        EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+        EntityDescription("Cat", superentity: "Animal"),
+        EntityDescription("House", relationships: [.toOne("guest", to: "Animal", inverse: nil), .toOne("cat", to: "Cat", inverse: nil)]),
+      ])
+      let place = try store.makePlace(model: model, classes: []), first = try place.context(), second = try place.context()
+      let tom = try first.insert(entityNamed: "Cat"), original = try first.insert(entityNamed: "House")
+      try first.save()
+      let copy = try second.existingObject(with: original.objectID)
+      for name in ["guest", "cat"] { try copy.setValue(StoreValue.objectID(tom.objectID), forKey: name) }
+      first.delete(tom)
+      try first.save()
+      try second.save()
+      context = try place.context()
+      house = try context.existingObject(with: original.objectID)
+      let link = try #require(house.entity.relationship(named: "guest"))
+      guest = try #require(house.toOne(link))
+      #expect(guest.entity.name == "Animal")
+    }
   }
 
-  /// The program holds the object that the link to the superentity has made, and deletes it, too.
+  @Test(arguments: TestStore.allCases) func aDeletedObjectCanBeTheDestinationOfLinksToItsEntityAndItsSuperentity(_ store: TestStore) throws
+  {
+    let scene = try EmptyHouse(store), context = scene.context
+    for name in ["cat", "guest"] { #expect(try scene.house.value(forKeyPath: "\(name).name") == .null) }
+    #expect((context.faultError as? PersistenceError)?.code == .missingObject, "\(String(describing: context.faultError))")
+    context.acknowledgeFaultErrors()
+    try scene.house.setValue(StoreValue.null, forKey: "cat")
+    try context.save()
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatIsDeletedByItsSuperentityIsNilForLinksToItsEntity(_ store: TestStore) throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
-      EntityDescription("Cat", superentity: "Animal"),
-      EntityDescription("House", relationships: [.toOne("guest", to: "Animal", inverse: nil), .toOne("cat", to: "Cat", inverse: nil)]),
-    ])
-    let place = try store.makePlace(model: model, classes: []), first = try place.context(), second = try place.context()
-    let tom = try first.insert(entityNamed: "Cat"), house = try first.insert(entityNamed: "House")
-    try first.save()
-    let copy = try second.existingObject(with: house.objectID)
-    for name in ["guest", "cat"] { try copy.setValue(StoreValue.objectID(tom.objectID), forKey: name) }
-    first.delete(tom)
-    try first.save()
-    try second.save()
-    let context = try place.context(), found = try context.existingObject(with: house.objectID)
-    guard case .single(.objectID(let id)) = try found.value(forKey: "guest") else { throw CocoaError(.coderValueNotFound) }
-    let guest = try context.object(with: id)
-    #expect(guest.entity.name == "Animal")
-    context.delete(guest)
-    #expect(try found.value(forKeyPath: "cat.name") == .null)
+    let scene = try EmptyHouse(store), context = scene.context
+    context.delete(scene.guest)
+    #expect(try scene.house.value(forKeyPath: "cat.name") == .null)
     #expect(context.faultError == nil, "\(String(describing: context.faultError))")
-    withExtendedLifetime(guest) {}
   }
 
   /// The operations on an object.

@@ -18,7 +18,7 @@ struct ShortRace: CustomStringConvertible {
     case insertALinkedToB, insertALinkedToOtherB, insertNewLinkedToB, insertNewLinkedToNew
   }
 
-  /// How the two contexts are related.
+  /// How the two contexts are related. Another context that is the parent doesn't save its change before its child does.
   enum Relation: String, CaseIterable {
     case siblings, childOfSibling, childOfOther
   }
@@ -43,7 +43,6 @@ struct ShortRace: CustomStringConvertible {
   private let isLate: Bool
   /// Whether the context merges what the other one saves.
   private let merges: Bool
-  /// A parent doesn't save its change before its child does.
   private let relation: Relation
 
   init(_ shape: Shape, _ number: Int) {
