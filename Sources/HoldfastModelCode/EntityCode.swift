@@ -22,8 +22,8 @@ struct EntityCode {
 
   private var superclass: String { entity.superentity.map(names.className) ?? "ManagedObject" }
   private var access: String { accessLevel.prefix }
-  /// The types of the attributes.
-  var types: [String] { attributes.map(\.wrappedType) }
+  /// The types of the attributes, and of the initializer's parameters.
+  var types: [String] { (attributes + initialAttributes).map(\.wrappedType) }
   private var isFinal: Bool { !entity.isAbstract && !model.declarations.contains { $0.superentity == entity.name } }
 
   /// What the class can't declare.
@@ -87,13 +87,19 @@ struct EntityCode {
     """
   }
 
+  /// The attributes that the initializer sets, also inherited ones. Empty for a class without an initializer.
+  private var initialAttributes: [AttributeCode] {
+    guard isFinal else { return [] }
+    return (superentities + [entity]).flatMap(\.attributes).sorted { SwiftText.precedes($0.name, $1.name) }
+      .map { AttributeCode(attribute: $0, names: names) }.filter { !$0.attribute.isTransient && !$0.attribute.isDerived }
+  }
+
   /// An initializer with all attributes and to-one relationships. Classes with subclasses have none, because these would inherit it.
   private var initializer: String? {
     guard isFinal else { return nil }
-    let inherited = superentities
-    let all = (inherited + [entity]).flatMap(\.attributes).sorted { SwiftText.precedes($0.name, $1.name) }
-      .map { AttributeCode(attribute: $0, names: names) }.filter { !$0.attribute.isTransient && !$0.attribute.isDerived }
-    let toOne = (inherited + [entity]).flatMap { entity in entity.relationships.map { RelationshipCode(relationship: $0, names: names) }
+    let all = initialAttributes
+    let toOne = (superentities + [entity]).flatMap { entity in
+      entity.relationships.map { RelationshipCode(relationship: $0, names: names) }
     }
     .filter { !$0.relationship.isToMany }.sorted { SwiftText.precedes($0.relationship.name, $1.relationship.name) }
     let parameters =

@@ -131,6 +131,21 @@ import Testing
     #expect(!messages.contains("error:"), "\(messages)")
   }
 
+  /// The bug: the file of a class whose only dates are inherited didn't import Foundation, which its initializer needs.
+  @Test(arguments: ModelCode.Access.allCases) func eachFileImportsTheTypesOfItsInitializer(_ access: ModelCode.Access) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Vessel", isAbstract: true, attributes: [AttributeDescription("launched", .date)]),
+      EntityDescription("Ferry", superentity: "Vessel", attributes: [AttributeDescription("seats", .integer16)]),
+      EntityDescription("Beacon", isAbstract: true, attributes: [AttributeDescription("lit", .date, isOptional: true, isTransient: true)]),
+      EntityDescription("Buoy", superentity: "Beacon", attributes: [AttributeDescription("number", .integer16)]),
+    ])
+    let code = ModelCode(model, name: "Harbour", access: access), texts = code.textsByName
+    let importing = texts.filter { $0.value.contains("import Foundation\n") }.keys.sorted()
+    #expect(importing == ["Beacon+Properties.swift", "Ferry+Properties.swift", "Vessel+Properties.swift"])
+    let messages = try SwiftTools.compile(files: texts)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   @Test func filesAreWrittenOnceOrWheneverTheyDiffer() throws {
     let folder = TemporaryFolder(), path = folder.file("classes"), code = ModelCode(try kennel(), name: "Kennel")
     #expect(try code.outdatedFiles(in: path) == code.files.map(\.name) && code.write(to: path) == code.files.map(\.name))
@@ -180,8 +195,12 @@ import Testing
   func classesOfRealModelsCompile(_ path: String) throws {
     let number = Self.models.firstIndex(of: path) ?? 0
     guard number % TestTier.step(20) == Self.first, let code = try Self.code(of: path) else { return }
-    let messages = try SwiftTools.compile(code.singleFile.text, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
-    #expect(!messages.contains("error:"), "\(path):\n\(messages.prefix(4000))")
+    // The share alternates between one file, as the build plugin writes it, and two for each entity.
+    let forms = [[code.singleFile.name: code.singleFile.text], code.textsByName]
+    for (form, texts) in forms.enumerated() where TestTier.isFull || (number / 20) % 2 == form {
+      let messages = try SwiftTools.compile(files: texts, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
+      #expect(!messages.contains("error:"), "\(path) in \(texts.count) files:\n\(messages.prefix(4000))")
+    }
   }
 
   @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set.")) func everyTemplateOfARealModelHasCode() throws {
@@ -208,4 +227,9 @@ import Testing
     #expect(texts.count > 15)
     for (text, formatted) in try zip(texts, SwiftTools.format(texts)) { #expect(formatted == text) }
   }
+}
+
+extension ModelCode {
+  /// The texts of the files, by name.
+  fileprivate var textsByName: [String: String] { Dictionary(uniqueKeysWithValues: files.map { ($0.name, $0.text) }) }
 }

@@ -5,8 +5,13 @@ import TestSupport
 enum SwiftTools {
   /// The compiler's messages about generated code.
   static func compile(_ text: String, isolation: String = "nonisolated") throws -> String {
-    let folder = TemporaryFolder(), file = folder.file("Classes.swift")
-    try folder.write(text, to: "Classes.swift")
+    try compile(files: ["Classes.swift": text], isolation: isolation)
+  }
+
+  /// The compiler's messages about the files of a module: their texts by name.
+  static func compile(files: [String: String], isolation: String = "nonisolated") throws -> String {
+    let folder = TemporaryFolder(), names = files.keys.sorted()
+    for (name, text) in files { try folder.write(text, to: name) }
     let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     return try Program.run(
       "/usr/bin/env",
@@ -14,8 +19,8 @@ enum SwiftTools {
         "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-default-isolation", isolation, "-parse-as-library",
         "-enable-upcoming-feature",
         "ExistentialAny",
-        "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path, file,
-      ]
+        "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path,
+      ] + names.map(folder.file)
     ).errors
   }
 
