@@ -126,9 +126,23 @@ private let everywhere: Set<String> = [
     }
   }
 
+  /// In a program that uses a product, no target can have the name of one that the product needs.
+  @Test func productsNeedOnlyTargetsWithTheNameOfTheFramework() throws {
+    let described = try Self.described.get(), targets = Dictionary(uniqueKeysWithValues: described.targets.map { ($0.name, $0) })
+    // Programs can't use products of tests, which SwiftPM adds.
+    let products = described.products.filter { $0.targets.allSatisfy { targets[$0]?.type != "test" } }
+    var needed: Set<String> = [], open = products.flatMap(\.targets)
+    while let name = open.popLast() {
+      if needed.insert(name).inserted { open += targets[name]?.targetDependencies ?? [] }
+    }
+    #expect(needed.isSuperset(of: ["Holdfast", "HoldfastStore", "HoldfastTesting", "CHoldfastSQLite"]))
+    #expect(needed.filter { !$0.hasPrefix("Holdfast") && !$0.hasPrefix("CHoldfast") } == [])
+  }
+
   // MARK: Reading
 
   private struct Described: Decodable {
+    struct Product: Decodable, Sendable { var targets: [String] }
     struct Target: Decodable, Sendable {
       var name: String
       var type: String
@@ -149,18 +163,20 @@ private let everywhere: Set<String> = [
         productDependencies = try container.decodeIfPresent([String].self, forKey: .productDependencies) ?? []
       }
     }
+    var products: [Product]
     var targets: [Target]
   }
 
   /// A build folder of its own, since the one in use is locked while tests run.
-  private static let describedTargets = Result {
+  private static let described = Result {
     let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-describe-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: scratch) }
     let outcome = try Program.run(
       "/usr/bin/env",
       ["swift", "package", "--package-path", root.path, "--scratch-path", scratch.path, "describe", "--type", "json"])
-    return try JSONDecoder().decode(Described.self, from: Data(outcome.output.utf8)).targets
+    return try JSONDecoder().decode(Described.self, from: Data(outcome.output.utf8))
   }
+  private static let describedTargets = described.map(\.targets)
 
   private func swiftFiles(in folder: URL) throws -> [URL] {
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
