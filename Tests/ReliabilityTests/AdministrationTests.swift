@@ -77,6 +77,20 @@ import Testing
   }
 
   @Test(arguments: stores)
+  func `destroying a container closes its store and removes the same files`(kind: FileStore) throws {
+    let description = try gallery(kind, "a.store", seed: 1)
+    if case .sqlite = kind {} else { try Data([1]).write(to: URL(fileURLWithPath: folder.file("a.store~1"))) }
+    let container = try PersistentContainer(model: Gallery.model, classes: [Photo.self], store: description)
+    let context = container.newContext()
+    Gallery.insert(9, Gallery.bytes(9, 3000), context)
+    try context.save()
+    #expect(try files.count > 3)
+    try container.destroy()
+    #expect(try files == [])
+    #expect(throws: StoreError.self) { try context.count(Photo.self) }
+  }
+
+  @Test(arguments: stores)
   func `a store that doesn't exist isn't created by destroying it`(kind: FileStore) throws {
     try PersistentStoreCoordinator.destroyPersistentStore(description(kind, "none.store"))
     #expect(try folder.snapshot().isEmpty)
