@@ -21,4 +21,20 @@ import Testing
     #expect(container.createdViewContext === context && container.viewContext === context)
     #expect(try context.fetch(Dog.self).map(\.name) == ["Fido"])
   }
+
+  @Test(arguments: TestStore.allCases) func aContextForAClosureDiscardsWhatTheClosureDoesNotSave(_ store: TestStore) async throws {
+    struct Failure: Error {}
+    let place = try store.makePlace()
+    let container = try PersistentContainer(model: place.model, classes: place.classes, store: place.description)
+    container.withContext { _ = $0.dog("Rex") }
+    await container.performBackgroundTask { _ = $0.dog("Rex") }
+    #expect(throws: Failure.self) {
+      try container.withContext { context in
+        context.dog("Rex")
+        throw Failure()
+      }
+    }
+    #expect(try container.withContext { try $0.count(Dog.self) } == 0)
+    try container.persistentStoreCoordinator.close()
+  }
 }
