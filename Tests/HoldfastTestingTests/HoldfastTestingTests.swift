@@ -142,6 +142,16 @@ final class Animal: ManagedObject {
     }
   }
 
+  @Test(.testContainer(for: Keeper.self)) func moreRequestsOfAnAsynchronousBodyAreAnIssue() async throws {
+    let container = TestContainer.current.container
+    try await withKnownIssue {
+      let count = try await expectRequests(atMost: 0) { try await container.performBackgroundTask { try $0.count(Keeper.self) } }
+      #expect(count == 0)
+    } matching: { issue in
+      issue.comments.contains { $0.rawValue.contains("1 request was sent, but at most 0 are allowed") }
+    }
+  }
+
   @Test func theBodysErrorIsThrown() throws {
     struct Failure: Error {}
     let test = try filled()
@@ -162,6 +172,35 @@ final class Animal: ManagedObject {
     context.insert(Keeper.self) { $0.name = "Ann" }
     try expectRequests(atMost: 2) { try context.save() }
     #expect(try context.count(Keeper.self) == 1)
+  }
+
+  /// Runs a body in the scope of a trait that limits requests, as part of the current case.
+  private func withBudget(of limit: Int, _ body: @Sendable () async throws -> Void) async throws {
+    let trait = RequestBudgetTrait.requests(atMost: limit)
+    try await trait.provideScope(for: try #require(Test.current), testCase: try #require(Test.Case.current), performing: body)
+  }
+
+  @Test(.testContainer(for: Keeper.self)) func aCaseBeyondItsBudgetHasAnIssue() async throws {
+    @Sendable func count() throws { _ = try TestContainer.current.newContext().count(Keeper.self) }
+    try await withBudget(of: 1) { try count() }
+    try await withKnownIssue {
+      try await withBudget(of: 1) {
+        try count()
+        try count()
+      }
+    } matching: { issue in
+      issue.comments.contains { $0.rawValue.contains("2 requests were sent, but at most 1 is allowed") }
+    }
+  }
+
+  @Test func aBudgetWithoutAContainerIsAnIssueAndTheCaseRuns() async throws {
+    try await confirmation { confirm in
+      try await withKnownIssue {
+        try await withBudget(of: 1) { confirm() }
+      } matching: { issue in
+        issue.comments.contains { $0.rawValue.contains("A budget needs a container") }
+      }
+    }
   }
 
   @Suite(.testContainer(for: Keeper.self)) struct OfASuite {
