@@ -44,6 +44,21 @@
     /// Whether the expanded source contains some source, with any line breaks and indentation.
     func contains(_ source: String) -> Bool { Expansion.flat(text).contains(Expansion.flat(source)) }
 
+    /// The texts of the string literals in the expanded source, without those that have interpolations or don't compile.
+    var literals: [String] {
+      final class Visitor: SyntaxVisitor {
+        var texts: [String] = []
+
+        override func visit(_ node: StringLiteralExprSyntax) -> SyntaxVisitorContinueKind {
+          if let text = node.representedLiteralValue { texts.append(text) }
+          return .visitChildren
+        }
+      }
+      let visitor = Visitor(viewMode: .sourceAccurate)
+      visitor.walk(Parser.parse(source: text))
+      return visitor.texts
+    }
+
     static func flat(_ source: String) -> String { source.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 
     /// Each diagnostic as "line:column severity: message".

@@ -226,6 +226,24 @@
       #expect(expansion.contains("self[property: TransformableSlot(Slots.size)] ?? (isBig ? .big : .small)"))
     }
 
+    @Test func aLiteralOfSeveralLinesKeepsItsText() {
+      let expansion = Expansion(
+        #"""
+        enum Board {
+          @Entity final class Notice: ManagedObject {
+            var text: String = """
+              No "shouting".
+                Not even here.
+              """
+          }
+        }
+        """#)
+      #expect(expansion.messages == [])
+      // In the declaration, and in the initializer.
+      let texts = expansion.literals.filter { $0 == "No \"shouting\".\n  Not even here." }
+      #expect(texts.count == 2, "\(expansion.text)")
+    }
+
     @Test func settingsOfElementsAreInTheirList() {
       let expansion = Expansion(
         #"""
