@@ -206,6 +206,58 @@ import Testing
     #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Dog", "4", ["slug": "2"]) } }
   }
 
+  /// In a store that doesn't compare IDs, fetching a batch by its IDs would test all objects: their number squared.
+  @Test(arguments: MigratedStore.allCases) func aLoopReadsEachObjectAFewTimes(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), rows = RowCount(), count = 5_000
+    let old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Dog", attributes: [.init("age", .integer64, isOptional: true)]))
+    try place.fill(old) { context in for number in 0..<count { try context.add("Dog", "\(number)") } }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "ages") { stage in
+      try stage.forEach("Dog") { _, dog in try dog.setValue(StoreValue.int64(1), forKey: "age") }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.wrapped { CountedStore($0, rows) }, with: plan)
+    // The keys, the old objects and the new ones.
+    #expect(rows.value >= 2 * count && rows.value <= 4 * count, "\(rows.value)")
+    #expect(try place.contents(new).filter { $0.hasSuffix("age=1") }.count == count)
+  }
+
+  /// Also those that a delete rule deletes. Nothing is saved between the batches.
+  @Test(arguments: MigratedStore.allCases) func objectsThatTheCodeDeletesAreLeftOut(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), calls = Mutex(0), count = 2_500
+    func version(_ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription("Dog", relationships: [.toMany("walks", to: "Walk", inverse: "dog", deleteRule: .cascade)]),
+        EntityDescription("Walk", attributes: attributes, relationships: [.toOne("dog", to: "Dog", inverse: "walks")]))
+    }
+    let old = try version([]), new = try version([.init("note", .string, isOptional: true)])
+    try place.fill(old) { context in
+      for number in 0..<count { try context.add("Walk", "\(number)").setValue(try context.add("Dog", "\(number)"), forKey: "dog") }
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "notes") { stage in
+      try stage.forEach("Walk") { _, walk in
+        let isFirst = calls.withLock { calls in
+          calls += 1
+          return calls == 1
+        }
+        if isFirst {
+          let walks = try stage.context.fetch(FetchRequest<ManagedObject>(entityName: "Walk"))
+          let last = walks.max { $0.objectID.key < $1.objectID.key }
+          if case .objectID(let dog)? = try last?.value(forKey: "dog").storeValue {
+            stage.context.delete(try stage.context.object(with: dog))
+          }
+        }
+        #expect(!walk.isDeleted)
+        try walk.setValue("x", forKey: "note")
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(calls.withLock { $0 } == count - 1)
+    let lines = try place.contents(new)
+    #expect(lines.count == 2 * (count - 1) && lines.filter { $0.contains("note=x") }.count == count - 1)
+  }
+
   /// What was optional, and isn't set by the code.
   @Test func aRequiredAttributeThatTheCodeLeavesEmptyIsAnError() throws {
     let place = MigratedStore.Place(.sqlite),
@@ -326,6 +378,42 @@ import Testing
     let empty = MigratedStore.Place(store)
     try PersistentStoreCoordinator.migratePersistentStore(empty.description, with: plan)
     #expect(!empty.folder.exists("Store"))
+  }
+}
+
+/// The number of rows that stores have delivered.
+private final class RowCount: Sendable {
+  private let count = Mutex(0)
+  var value: Int { count.withLock { $0 } }
+
+  func add(_ number: Int) { count.withLock { $0 += number } }
+}
+
+/// A store that counts the rows that it delivers.
+private final class CountedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let count: RowCount
+
+  init(_ base: any IncrementalStore, _ count: RowCount) { (self.base, self.count) = (base, count) }
+
+  private final class Sink: RowSink {
+    private let next: any RowSink
+    private let count: RowCount
+
+    init(_ next: any RowSink, _ count: RowCount) { (self.next, self.count) = (next, count) }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      count.add(rows.count(in: batch))
+      return try next.take(batch, rows)
+    }
+  }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try base.fetch(plan, in: view, options: options, into: Sink(sink, count))
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try base.rows(request, in: view, options: options, into: Sink(sink, count))
   }
 }
 

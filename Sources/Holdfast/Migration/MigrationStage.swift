@@ -91,11 +91,10 @@ public final class MigrationStage {
     return try context.object(with: identity.objectID(entity: mapping.destination.entities[destination], key: old.key))
   }
 
-  /// New objects of an entity by their keys, read by one request.
+  /// New objects of an entity by their keys. Leaves out those that the code has deleted.
   package func objects(_ ids: [ManagedObjectID], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
-    let request = FetchRequest<ManagedObject>(
-      entityName: entity.name, where: FetchPredicate(.membership(.object, ids.map { .objectID($0) })))
-    return Dictionary(try context.fetch(request).map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
+    let found = try context.core.existingObjects(with: ids, of: entity.index)
+    return Dictionary(found.map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// The objects of a batch for which a condition holds.

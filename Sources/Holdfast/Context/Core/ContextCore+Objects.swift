@@ -137,6 +137,37 @@ extension ContextCore {
     return object
   }
 
+  /// The objects of an entity with some IDs, in any order. Leaves out those that don't exist or are being deleted.
+  ///
+  /// Sends a request for each 1,024 objects without a row. A fetch with the IDs as its condition would test all objects of the entity in a
+  /// store that can't evaluate it, and all changed objects.
+  func existingObjects(with ids: [ManagedObjectID], of entity: EntityIndex) throws -> ContiguousArray<ManagedObject> {
+    checkIsolation()
+    noticeRemovedStores()
+    try processPendingChanges()
+    var objects: ContiguousArray<ManagedObject> = [], unread: [ObjectKey] = []
+    for id in ids {
+      let key = try place(of: id).key
+      if isDeleted(entity, key) { continue }
+      if let known = registered(entity, key), known.flags.entityIndex == entity, known.row != nil, !known.isInaccessible {
+        objects.append(known)
+      } else {
+        unread.append(key)
+      }
+    }
+    objects += try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
+      let sink = ObjectSink(self)
+      for window in unread.sorted().windows(of: RowGroup.size) {
+        let request = FaultRequest(entity: entity, keys: Array(window))
+        let rows = try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofFetch)
+        for run in rows.runs { _ = try sink.take(run.batch, run.rows) }
+      }
+      return sink.finish()
+    }
+    try readOutdatedLists()
+    return objects
+  }
+
   /// The entity of an ID, and the context's key of the object.
   private func place(of id: ManagedObjectID) throws -> (entity: EntityIndex, key: ObjectKey) {
     if let key = id.isTemporaryID ? id.key : places.key(of: id),
