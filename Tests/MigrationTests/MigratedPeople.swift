@@ -93,6 +93,12 @@ struct MigratedPeople: Codable, Sendable {
     try PersistentStoreCoordinator.migratePersistentStore(description, to: Self.changed(change))
   }
 
+  /// Replaces a store beside this one with a copy of it.
+  func copy() throws {
+    let copy = MigratedPeople(store: store, path: path + ".copy")
+    try PersistentStoreCoordinator.replacePersistentStore(copy.description, withCopyOf: description)
+  }
+
   /// Migrates by a plan whose code sets a value of each person.
   func migrateByPlan() throws {
     var plan = MigrationPlan(from: try Self.former())
@@ -105,6 +111,16 @@ struct MigratedPeople: Codable, Sendable {
     try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
   }
 
+  /// Migrates by a mapping model that also inserts a company with the name of each person.
+  func migrateByInsertingMappingModel() throws {
+    typealias Property = MappingModelText.Property
+    var text = MappingModelText()
+    text.map("Company", to: "Company", attributes: [Property("name")], relationships: [Property("people")])
+    text.map("Person", to: "Person", attributes: [Property("name"), Property("number")], relationships: [Property("company")])
+    text.map("Person", to: "Company", attributes: [Property("name")])
+    try migrate(by: text)
+  }
+
   /// Migrates by a mapping model with an expression for a value of each person.
   func migrateByMappingModel() throws {
     typealias Property = MappingModelText.Property
@@ -114,6 +130,10 @@ struct MigratedPeople: Codable, Sendable {
     text.map(
       "Person", to: "Person", attributes: [Property("name"), Property("note", expression: note), Property("number")],
       relationships: [Property("company")])
+    try migrate(by: text)
+  }
+
+  private func migrate(by text: MappingModelText) throws {
     var plan = MigrationPlan(from: try Self.former())
     let folder = TemporaryFolder(), new = try Self.changed(.attribute), path = try text.write(to: folder)
     try withExtendedLifetime(folder) { try plan.add(new, mappingModelsAt: [path]) }

@@ -69,6 +69,38 @@ import Testing
       report(child)
     }
 
+    /// The objects that a mapping model inserts are complete and valid only together, so they are saved at once.
+    @Test func aMappingModelThatInsertsObjectsTakesMemoryForThem() async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: .sqlite, path: folder.file("Store"))
+      let count = TestTier.count(20_000, full: 200_000)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, count = count as Int] in
+        let taken = try MeasuredMigration(people: people).taken { try $0.migrateByInsertingMappingModel() }
+        demand(taken <= (64 << 20) + 2_000 * count, "\(taken) bytes for \(count) people.")
+        print("REPORT mapping model that inserts objects, \(people.store): \(taken >> 20) MiB for \(count) people")
+      }
+      report(child)
+    }
+
+    /// A plan copies the store three times. Each copy is verified by building its tables.
+    @Test(arguments: [MigratedStore.json, .xml, .binary])
+    func aCopyOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore) async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
+      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, count = count as Int, limit = limit as Int] in
+        let taken = try MeasuredMigration(people: people).taken(count) { try $0.copy() }
+        demand(taken <= limit, "\(taken) bytes for \(count) people; the limit is \(limit) bytes.")
+        print("REPORT copy, \(people.store): \(taken >> 20) MiB for \(count) people, at most \(limit >> 20)")
+      }
+      report(child)
+      #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
+    }
+
     /// These stores have all objects in memory while code changes them, and save once.
     @Test(arguments: [MigratedStore.json, .xml, .binary])
     func aPlanWithCodeForAWholeFileTakesMemoryForAllObjects(store: MigratedStore) async throws {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Migrations whose rows are in a temporary file, beside those in memory.
+/// Migrations and copies whose rows are in a temporary file, beside those in memory.
 @Suite struct SpilledMigrationTests {
   @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
   func theResultIsTheSameAsInMemory(store: MigratedStore, change: MigratedPeople.Change) throws {
@@ -28,7 +28,52 @@ import Testing
     #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
   }
 
+  /// A copy is verified by building its tables, which also shows the external files of its rows.
+  @Test(arguments: [MigratedStore.json, .xml, .binary])
+  func aCopyHasTheSameContentsAndFilesAsInMemory(store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), other = MigratedStore.Place(store)
+    let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    let model = try model(EntityDescription("Dog", attributes: [photo]))
+    try place.fill(model) { context in
+      for number in 0..<50 {
+        try context.add("Dog", "\(number)", ["photo": .data(Data(repeating: 7, count: number < 2 ? 300_000 : 10))])
+      }
+    }
+    try other.fill(model) { try $0.add("Dog", "former", ["photo": .data(Data(repeating: 8, count: 300_000))]) }
+    func files() -> [String] { other.folder.namesOfAllLevels.filter { $0.contains("_EXTERNAL_DATA/") && $0.contains("-") } }
+    let digest = try PersistentStoreCoordinator.graphDigest(of: place.description)
+    try RowSpill.$residentByteCount.withValue(0) {
+      _ = try PersistentStoreCoordinator.replacePersistentStore(other.description, withCopyOf: place.description)
+    }
+    #expect(try PersistentStoreCoordinator.verifyPersistentStore(other.description) == digest)
+    #expect(files().count == 2, "\(other.folder.namesOfAllLevels)")
+    try RowSpill.$residentByteCount.withValue(0) { try PersistentStoreCoordinator.destroyPersistentStore(other.description) }
+    #expect(files().isEmpty && !other.folder.exists("Store"), "\(other.folder.namesOfAllLevels)")
+    #expect(!other.folder.names.contains { $0.hasSuffix(".tmp") }, "\(other.folder.names)")
+  }
+
   #if os(Linux)
+    /// The copy isn't verified then, so it doesn't take the place of the former store.
+    @Test(arguments: [MigratedStore.json, .xml])
+    func aCopyWhoseTemporaryFileCannotBeReadReplacesNothing(store: MigratedStore) throws {
+      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store")), truncated = Mutex(0)
+      let other = MigratedPeople(store: store, path: folder.file("Other"))
+      try people.fill(50_000)
+      try other.fill(10)
+      let before = try folder.snapshot()
+      let error = #expect(throws: StoreError.self) {
+        try RowSpill.$residentByteCount.withValue(0) {
+          // The copy is verified in the second half.
+          _ = try PersistentStoreCoordinator.replacePersistentStore(other.description, withCopyOf: people.description) { share in
+            if share >= 0.6 { truncated.withLock { $0 += folder.truncateUnnamedFiles() } }
+          }
+        }
+      }
+      #expect(truncated.withLock { $0 } > 0)
+      #expect(error?.code == .inputOutput && error?.reason.contains("temporary file") == true, "\(String(describing: error))")
+      #expect(try folder.snapshot() == before)
+    }
+
     /// Disks fail. The error is that of the temporary file, not one of the rows that were made of its bytes.
     @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
     func aTemporaryFileThatCannotBeReadIsAnError(store: MigratedStore, change: MigratedPeople.Change) throws {

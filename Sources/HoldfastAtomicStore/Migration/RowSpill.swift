@@ -1,7 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// Keeps the rows of a migration in a temporary file once they exceed a size, so that the memory doesn't depend on their number.
+/// Keeps the rows of a migration or a copy in a temporary file once they exceed a size, so that the memory doesn't depend on their number.
 ///
 /// Rows stay in memory if the file can't be written, and in file systems other than the operating system's, such as an encrypted one.
 package final class RowSpill {
@@ -9,14 +9,17 @@ package final class RowSpill {
   @TaskLocal package static var residentByteCount = 8 << 20
 
   private let file: DurableFile
+  private let operation: String
   private var room = RowSpill.residentByteCount
   private var scratch: ScratchFile?
   private var isTried = false
   /// The number of batches in the file.
   private(set) var batchCount = 0
 
-  /// - Parameter file: The store's file. The temporary file is created in its folder, when it is needed.
-  init(beside file: DurableFile) { self.file = file }
+  /// - Parameters:
+  ///   - file: The store's file. The temporary file is created in its folder, when it is needed.
+  ///   - operation: What the rows are for, in errors. Defaults to a migration.
+  init(beside file: DurableFile, to operation: String = MigrationRequest.operation) { (self.file, self.operation) = (file, operation) }
 
   /// A batch with the same rows, in the file if the rows so far exceed the size.
   func kept(_ batch: RowBatch) -> RowBatch {
@@ -35,8 +38,8 @@ package final class RowSpill {
   var failure: StoreError? {
     scratch?.failure.map { error in
       StoreError(
-        error, operation: MigrationRequest.operation, path: file.path,
-        reason: "The temporary file of the migration can't be read: \(ErrorNumber.describe(error.number)). The store is unchanged. "
+        error, operation: operation, path: file.path,
+        reason: "The temporary file for rows can't be read: \(ErrorNumber.describe(error.number)). The store is unchanged. "
           + "Check the disk, then try again.")
     }
   }

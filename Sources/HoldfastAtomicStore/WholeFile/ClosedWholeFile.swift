@@ -74,7 +74,8 @@ struct ClosedWholeFile: Sendable {
     defer { removal.abort() }
     // Only under the lock, which a save may have held until now.
     try request.expectedState?.verify(fileAt: file.path, operation: operation)
-    let present = try removal.read { try contents($0) } ?? StoredContents(), folder = present.folder(for: file, options)
+    let present = try removal.read { try contents($0, of: file, operation) } ?? StoredContents()
+    let folder = present.folder(for: file, options)
     try folder.recording(present.externalIDs) { change in
       try change.place { try commit(removal, movingBackupsTo: request.backupDestination?.path, operation) }
       try folder.remove(present.externalIDs, operation: operation)
@@ -113,8 +114,8 @@ struct ClosedWholeFile: Sendable {
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
     try state?.verify(fileAt: file.path, operation: operation)
-    let present = try replacement.read { try contents($0) } ?? StoredContents()
-    let copied = try copy(original, to: replacement, progress), folder = copied.folder(for: file, options)
+    let present = try replacement.read { try contents($0, of: file, operation) } ?? StoredContents()
+    let copied = try copy(original, to: replacement, of: file, progress), folder = copied.folder(for: file, options)
     try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in
       try change.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
       try progress.check()
@@ -125,7 +126,9 @@ struct ClosedWholeFile: Sendable {
   }
 
   /// Copies a file and verifies the copy.
-  private func copy(_ original: DurableFile, to replacement: FileReplacement, _ progress: FileProgress) throws -> StoredContents {
+  private func copy(
+    _ original: DurableFile, to replacement: FileReplacement, of file: DurableFile, _ progress: FileProgress
+  ) throws -> StoredContents {
     let operation = progress.operation
     // The reader may restart if another process changes the file, so the bytes are copied after it has finished.
     let bytes = try original.read(operation: operation) { reader in
@@ -140,7 +143,7 @@ struct ClosedWholeFile: Sendable {
     var copied = StoredContents()
     try replacement.finish { reader in
       progress.observe(reader, 0.5...0.95)
-      try located(at: original.path) { copied = try verifiedContents(reader) }
+      try located(at: original.path) { copied = try verifiedContents(reader, of: file, operation) }
     }
     return copied
   }
@@ -161,26 +164,35 @@ struct ClosedWholeFile: Sendable {
   /// The contents of a store that will be removed or replaced. Empty if it is damaged; its external files then remain.
   ///
   /// - Throws: `notAStore` if the file isn't a store of this format, and errors of reading.
-  private func contents(_ reader: FileReader) throws -> StoredContents {
-    do { return try verifiedContents(reader) } catch let error as StoreError where Self.isDamage(error) { return StoredContents() }
+  private func contents(_ reader: FileReader, of file: DurableFile, _ operation: String) throws -> StoredContents {
+    do { return try verifiedContents(reader, of: file, operation) } catch let error as StoreError where Self.isDamage(error) {
+      return StoredContents()
+    }
   }
 
   private static func isDamage(_ error: StoreError) -> Bool {
     [.damaged, .newerFormat, .wrongType, .tooLarge].contains(error.code)
   }
 
-  /// The contents of a store, after verifying all its rows.
-  private func verifiedContents(_ reader: FileReader) throws -> StoredContents {
+  /// The contents of a store, after building its tables, which verifies all its rows and links.
+  ///
+  /// - Parameters:
+  ///   - file: The store's file, beside which rows are stored that are too many for the memory.
+  ///   - operation: What the contents are for, in errors.
+  private func verifiedContents(_ reader: FileReader, of file: DurableFile, _ operation: String) throws -> StoredContents {
     let model = try format.readModel(reader)
     reader.rewind()
     guard let model else {
       // A file of another program. It has no external data.
       return StoredContents(storeUUID: try format.readHeader(reader).storeUUID)
     }
-    let store = try format.opened(reader, model, path, options)
-    var contents = StoredContents(storeUUID: store.header.storeUUID)
-    try store.source.generation().forEachExternalID { contents.externalIDs.insert($0) }
-    return contents
+    let spill = RowSpill(beside: file, to: operation)
+    return try spill.verifying {
+      let store = try format.load(reader, model, path, options, spillingTo: spill)
+      var contents = StoredContents(storeUUID: store.header.storeUUID)
+      store.generation.forEachExternalID { contents.externalIDs.insert($0) }
+      return contents
+    }
   }
 
   // MARK: Files
