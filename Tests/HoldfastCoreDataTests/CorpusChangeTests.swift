@@ -185,9 +185,16 @@ import Testing
         for relationship in entity.relationships where relationship.isOrdered {
           for object in try objects(entity) {
             guard let targets = try object.value(forKey: relationship.name).objects, targets.count > 1 else { continue }
-            try object.setValue(Array(targets[1...]) + [targets[0]], forKey: relationship.name)
+            let moved = Array(targets[1...]) + [targets[0]]
+            try object.setValue(moved, forKey: relationship.name)
             try context.save()
             try touch(entity, links: true)
+            if let inverse = model.inverse(of: relationship), !inverse.isToMany {
+              let table = table(model.destination(of: relationship)), name = inverse.name.uppercased()
+              let ordered = "SELECT Z_PK FROM \(table) WHERE \"Z\(name)\" = \(object.objectID.key) ORDER BY \"Z_FOK_\(name)\""
+              let keys = moved.map { "\($0.objectID.key)" }.joined(separator: ",")
+              expected.append(("SELECT group_concat(Z_PK) FROM (\(ordered))", keys))
+            }
             return true
           }
         }
