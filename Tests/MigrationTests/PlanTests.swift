@@ -358,6 +358,33 @@ import Testing
     #expect(cancelled > 2, "of \(count)")
   }
 
+  /// As the error of two families that come together says.
+  @Test(arguments: MigratedStore.allCases) func twoFamiliesGetASuperentityThroughAVersionBetween(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), name = AttributeDescription("name", .string, isOptional: true)
+    let cat = EntityDescription("Cat", attributes: [name]), dog = EntityDescription("Dog", attributes: [name])
+    let animal = EntityDescription("Animal", isAbstract: true, attributes: [name])
+    let old = try model(cat, dog)
+    let between = try model(
+      animal, cat, EntityDescription("Dog", superentity: "Animal"), EntityDescription("NewCat", superentity: "Animal"))
+    let new = try model(
+      animal, EntityDescription("Cat", superentity: "Animal").renamed(from: "NewCat"), EntityDescription("Dog", superentity: "Animal"))
+    try place.fill(old) { context in
+      try context.add("Cat", "c", ["name": "Tom"])
+      try context.add("Dog", "d", ["name": "Rex"])
+    }
+    #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }
+    var plan = MigrationPlan(from: old)
+    plan.add(between, named: "cats") { stage in
+      try stage.forEach("Cat") { old, _ in
+        let cat = try stage.context.insert(entityNamed: "NewCat")
+        for key in ["tag", "name"] { try cat.setValue(old[key], forKey: key) }
+      }
+    }
+    plan.add(new)
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(try place.contents(new) == ["Cat c: name=Tom", "Dog d: name=Rex"])
+  }
+
   @Test(arguments: MigratedStore.allCases) func stagesWithoutCodeAreSkippedOrDoneOneByOne(_ store: MigratedStore) throws {
     // The last version can't be inferred from the first one: `b` would be a new required attribute.
     let versions = try [

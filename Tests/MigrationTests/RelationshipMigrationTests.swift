@@ -221,6 +221,28 @@ import Testing
     #expect(try place.contents(back, from: [deep]) == ["Dog d: name=Rex owner=o", "Owner o: dogs=[d]"])
   }
 
+  /// As the error of an entity that becomes abstract says.
+  @Test(arguments: MigratedStore.allCases) func anEntityBecomesAbstractIfAnotherOneIsRenamedFromIt(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), name = AttributeDescription("name", .string, isOptional: true)
+    let owner = EntityDescription("Owner", relationships: [.toMany("dogs", to: "Dog", inverse: "owner")])
+    let puppy = EntityDescription("Puppy", superentity: "Dog")
+    let old = try model(EntityDescription("Dog", attributes: [name], relationships: [dog2Owner("dogs")]), puppy, owner)
+    func new(_ hound: EntityDescription) throws -> ManagedObjectModel {
+      let dog = EntityDescription("Dog", isAbstract: true, attributes: [name], relationships: [dog2Owner("dogs")])
+      return try model(dog, hound, puppy, owner)
+    }
+    try place.fill(old) { context in
+      let o = try context.add("Owner", "o")
+      try context.add("Dog", "d", ["name": "Rex"]).setValue(o, forKey: "owner")
+      try context.add("Puppy", "p").setValue(o, forKey: "owner")
+    }
+    let hound = EntityDescription("Hound", superentity: "Dog")
+    let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new(hound)) }
+    #expect(error?.problems.first?.reason.hasSuffix("Give the entity that they become the renaming identifier Dog.") == true)
+    let lines = ["Hound d: name=Rex owner=o", "Owner o: dogs=[d p]", "Puppy p: name=nil owner=o"]
+    #expect(try place.contents(new(hound.renamed(from: "Dog")), from: [old]) == lines)
+  }
+
   private func dog2Owner(_ inverse: String) -> RelationshipDescription { .toOne("owner", to: "Owner", inverse: inverse) }
 
   @Test(arguments: MigratedStore.allCases) func aPropertyMovesBetweenEntitiesOfAFamily(_ store: MigratedStore) throws {

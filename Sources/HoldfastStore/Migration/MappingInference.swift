@@ -99,7 +99,10 @@ struct MappingInference {
     }
     for entity in destination.entities where entity.isAbstract {
       guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
-      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity in a plan with code.")
+      obstacle(
+        entity.name,
+        "It becomes abstract, but may have objects. Give the entity that they become the renaming identifier "
+          + "\(source.entities[origin].name).")
     }
   }
 
@@ -133,8 +136,8 @@ struct MappingInference {
       let names = roots.sorted().map { source.entities[$0].name }.joined(separator: " and ")
       obstacle(
         root.name,
-        "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Use a plan with code, and "
-          + "keep one of the families.")
+        "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Migrate to a version "
+          + "between first, whose code inserts the objects of one family as those of a new entity. Then rename that entity.")
     }
   }
 }
