@@ -186,6 +186,31 @@ import Testing
     #expect(coded == token)
   }
 
+  /// The time of a transaction includes it in a fetch, and ends a deletion before it.
+  @Test(arguments: HistoryStore.allCases) func transactionsAreFetchedAndDeletedByTheirTimes(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
+    _ = try HistoryModel.fill(coordinator, 5)
+    let all = try coordinator.fetchHistory().transactions
+    for transaction in all {
+      // The clock may have been set back meanwhile.
+      let time = transaction.timestamp, later = all.filter { $0.timestamp >= time }
+      let found = try coordinator.fetchHistory(since: time)
+      #expect(found.transactions == later)
+      #expect(try coordinator.fetchHistory(since: time, limit: 1).transactions == Array(later.prefix(1)))
+      let next = later.filter { $0.transactionNumber > transaction.transactionNumber }
+      #expect(try coordinator.fetchHistory(after: transaction.token, since: time).transactions == next)
+      // It is the position after all transactions.
+      #expect(try coordinator.fetchHistory(after: found.token).transactions.isEmpty)
+    }
+    let limit = all[3].timestamp, deleted = all.prefix { $0.timestamp < limit }
+    #expect(try coordinator.deleteHistory(upTo: nil, before: limit) == deleted.count)
+    #expect(try coordinator.fetchHistory().transactions == Array(all.dropFirst(deleted.count)))
+    // Both limits hold.
+    #expect(try coordinator.deleteHistory(upTo: all[4].token, before: limit) == 0)
+    #expect(try coordinator.deleteHistory(upTo: all[3].token, before: Date.now.addingTimeInterval(600)) == 4 - deleted.count)
+    #expect(try coordinator.fetchHistory().transactions == [all[4]])
+  }
+
   /// Its token is encoded. Another process saves meanwhile, and so does the program before it reads the history.
   @Test(arguments: HistoryStore.allCases) func aProgramThatWasAwayGetsEachTransactionOnce(_ store: HistoryStore) async throws {
     let first = try store.coordinator(HistoryModel.model(), folder)
