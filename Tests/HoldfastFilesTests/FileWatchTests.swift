@@ -41,4 +41,15 @@ import Testing
     // Later looks follow, too.
     #expect(FileWatch.interval(beforeLook: 1_000_000) > 0)
   }
+
+  #if os(Linux)
+    /// The system has few queues for the events of folders. A watch that fails doesn't keep one.
+    @Test func aFolderThatCannotBeWatchedIsATypedError() throws {
+      let missing = folder.file("missing")
+      for _ in 0..<2000 {
+        let error = try #require(throws: StoreError.self) { _ = try FolderWatch(folder: missing, prefix: "file", onChange: {}) }
+        #expect(error.code == .inputOutput && error.path == missing && error.reason.contains("access rights"), "\(error)")
+      }
+    }
+  #endif
 }

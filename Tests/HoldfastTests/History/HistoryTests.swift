@@ -326,7 +326,7 @@ import Testing
     try context.save()
     let token = try first.currentPersistentHistoryToken(), (fidoID, annID) = (fido.objectID.key, ann.objectID.key)
     try first.close()
-    // A new entity shifts the numbers of the others, Dog gets an attribute, and Animal is renamed.
+    // A new entity shifts the numbers of the others, and Dog gets an attribute.
     var model = try HistoryModel.model().declarations
     model.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
     let dog = try #require(model.firstIndex { $0.name == "Dog" })
