@@ -17,6 +17,8 @@ import Testing
       let reading = try cost.reading(store, rounds: 1, isOlder: isOlder)
       costs += [reading.all, reading.one]
     }
+    let child = try cost.childReading(store, rounds: 1)
+    costs += [child.all, child.one, try cost.savingBesideGeneration(store, rounds: 1)]
     #expect(costs.allSatisfy { $0.isFinite && $0 > 0 }, "\(costs)")
   }
 
@@ -27,5 +29,14 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let size = try ContextCost(size: 150, folder: folder).historySize(store)
     #expect(size.changes == 151 && size.bytes > (store == "sqlite" ? 20 * 151 : 0) && size.bytes < (store == "sqlite" ? 100_000 : 1000))
+  }
+
+  /// Two of 150 people are changed. A SQLite file grows by pages.
+  @Test("The history of few updates is small", arguments: ContextCost.stores.filter { $0 != "memory" })
+  func historySizeOfUpdates(_ store: String) throws {
+    let folder = NSTemporaryDirectory() + "history-size-of-updates-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let size = try ContextCost(size: 150, folder: folder).historySizeOfUpdates(store)
+    #expect(size.changes == 2 && (store == "sqlite" ? 0...40_000 : 20...1000).contains(size.bytes), "\(size)")
   }
 }

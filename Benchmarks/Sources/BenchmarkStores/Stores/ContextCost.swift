@@ -66,6 +66,29 @@ public struct ContextCost {
     return (with - without, people.count + people.companyCount)
   }
 
+  /// The bytes that the history of W6 adds to the files of a store, and the number of its changes.
+  ///
+  /// The size of a SQLite file is a multiple of its page size, so few changes may add nothing.
+  public func historySizeOfUpdates(_ store: String) throws -> (bytes: Int64, changes: Int) {
+    var changes = 0
+    func size(_ history: HistoryTracking, updates: Bool) throws -> Int64 {
+      try inNewStoreWithSize(store, history) { context in
+        let graph = PeopleGraph(context: context, count: people.count), objects = graph.insert(people)
+        try context.save()
+        if updates {
+          let persons = try graph.persons(withRemainder: 11)
+          changes = persons.count
+          _ = graph.celebrate(persons)
+          try context.save()
+        }
+        withExtendedLifetime(objects) {}
+      }.size
+    }
+    let with = try size(.always, updates: true) - size(.always, updates: false)
+    let without = try size(.never, updates: true) - size(.never, updates: false)
+    return (with - without, changes)
+  }
+
   /// The times of a context that contains 100 objects: the medians of all rounds.
   public struct Following {
     /// The milliseconds for merging a save of 10,000 objects, or of all if there are fewer, by a context of the same coordinator.
@@ -122,15 +145,12 @@ public struct ContextCost {
       try context.save()
       func read(isPinned: Bool) throws -> (all: Double, one: Double) {
         let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
-        let graph = PeopleGraph(context: reader, count: people.count)
         if isPinned { try reader.setQueryGeneration(from: .current) }
         if isOlder {
           _ = writer.celebrate(try writer.persons(withRemainder: 11))
           try context.save()
         }
-        let one = try time { for k in 0..<1000 { _ = try graph.person(PeopleDataset.sampleID(k, of: people.count)) } }
-        let all = try time { _ = graph.read(try graph.all()) }
-        return (all, one)
+        return try timesOfReading(reader)
       }
       let found = try (0...rounds).map { _ in
         let without = try read(isPinned: false), with = try read(isPinned: true)
@@ -141,7 +161,58 @@ public struct ContextCost {
     }
   }
 
+  /// The times of reading all people with their attributes, and of fetching a thousand of them one by one by their unique id, through a
+  /// child, as ratios to those in a context without a parent: the medians of all rounds.
+  ///
+  /// Each context, and each parent, is new. The first round isn't counted, because it warms up the store.
+  public func childReading(_ store: String, rounds: Int) throws -> (all: Double, one: Double) {
+    try inNewStore(store) { context in
+      try saveAll(context)
+      func read(isChild: Bool) throws -> (all: Double, one: Double) {
+        let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
+        return try timesOfReading(isChild ? ManagedObjectContext(parent: reader) : reader)
+      }
+      let found = try (0...rounds).map { _ in
+        let without = try read(isChild: false), with = try read(isChild: true)
+        return (all: with.all / without.all, one: with.one / without.one)
+      }.dropFirst()
+      return (Self.median(found.map { $0.all }), Self.median(found.map { $0.one }))
+    }
+  }
+
+  /// The time of W6 beside a context that is pinned to the generation before it, as a ratio to that without: the median of all rounds.
+  ///
+  /// The first round isn't counted, because it warms up the store.
+  public func savingBesideGeneration(_ store: String, rounds: Int) throws -> Double {
+    try inNewStore(store) { context in
+      let graph = PeopleGraph(context: context, count: people.count), objects = graph.insert(people)
+      try context.save()
+      let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
+      func save(isPinned: Bool) throws -> Double {
+        try reader.setQueryGeneration(from: isPinned ? .current : nil)
+        return try time {
+          _ = graph.celebrate(try graph.persons(withRemainder: 11))
+          try context.save()
+        }
+      }
+      let found = try (0...rounds).map { _ in
+        let without = try save(isPinned: false), with = try save(isPinned: true)
+        return with / without
+      }.dropFirst()
+      withExtendedLifetime(objects) {}
+      return Self.median(Array(found))
+    }
+  }
+
   // MARK: Measuring
+
+  /// The times of fetching a thousand people one by one, and then of reading all of them.
+  private func timesOfReading(_ reader: ManagedObjectContext) throws -> (all: Double, one: Double) {
+    let graph = PeopleGraph(context: reader, count: people.count)
+    let one = try time { for k in 0..<1000 { _ = try graph.person(PeopleDataset.sampleID(k, of: people.count)) } }
+    let all = try time { _ = graph.read(try graph.all()) }
+    return (all, one)
+  }
 
   /// Makes all objects and saves them.
   private func saveAll(_ context: ManagedObjectContext) throws {
