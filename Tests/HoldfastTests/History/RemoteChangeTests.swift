@@ -153,6 +153,30 @@ import Testing
     #expect(try notes[0].value(forKey: "text").storeValue == .string("changed") && Self.notes(context).count == 2)
   }
 
+  /// Up to 10,000 changes are reported with their IDs. Another process changes the first note, and inserts the others.
+  @Test(arguments: HistoryStore.allCases, [10_000, 10_001])
+  func manyChangesAreReportedWithoutIDs(_ store: HistoryStore, _ count: Int) async throws {
+    let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
+    let first = try saveNotes(context).first
+    context.automaticallyMergesChanges = true
+    var saves = coordinator.savedChanges().makeAsyncIterator()
+    await #expect(processExitsWith: .success) {
+      [path = store.path(folder) as String, store = store as HistoryStore, count = count as Int] in
+      let other = try RemoteChangeTests.coordinator(store, path, reports: false), context = try ManagedObjectContext(coordinator: other)
+      try RemoteChangeTests.notes(context)[0].setValue("changed", forKey: "text")
+      for _ in 1..<count { try context.insert(entityNamed: "Note").setValue("new", forKey: "text") }
+      try context.save()
+      try other.close()
+    }
+    let changes = try #require(await saves.next(isolation: #isolation)), isNamed = count <= 10_000
+    #expect(changes.inserted.count == (isNamed ? count - 1 : 0) && changes.updated == (isNamed ? [first.objectID] : []))
+    #expect(changes.deleted.isEmpty && changes.mayIncludeOthers == !isNamed)
+    try context.processPendingChanges()
+    #expect(try first.value(forKey: "text").storeValue == .string("changed"))
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Note")) == count + 1)
+    try coordinator.close()
+  }
+
   /// An object that gets another owner leaves the former one's list, although only the new owner's row changes.
   @Test(arguments: HistoryStore.allCases.filter { $0 != .sqlite }) func aFormerOwnerIsReportedToo(_ store: HistoryStore) async throws {
     let coordinator = try Self.album(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
