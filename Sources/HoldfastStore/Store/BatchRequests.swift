@@ -116,6 +116,9 @@ public struct BatchResult: Sendable, Hashable, Codable {
   /// The number of rows that were inserted, changed or deleted.
   public var rowCount: Int
   /// The IDs of these rows, in any order; nil if they weren't requested.
+  ///
+  /// Contexts show the changes after they have merged these IDs with `mergeChanges(from:)`. Rows whose references to deleted rows were
+  /// cleared aren't counted, and needn't be merged.
   public var objectIDs: [ManagedObjectID]?
   /// The state after the change; nil if the store has no tokens.
   public var state: StateToken?
