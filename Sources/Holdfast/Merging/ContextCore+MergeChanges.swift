@@ -7,6 +7,7 @@ extension ContextCore {
     checkIsolation()
     precondition(!saving.isInProgress, "Changes were merged in a callback of a save or merge.")
     try settleUncertainSave()
+    if !isAnnounced(changes) && mayHaveClearedReferences(changes.deleted) { storeCoordinator.rowCache.removeAll() }
     try whileMerging { try merge(changes) }
     tellChanges()
   }
@@ -211,6 +212,19 @@ extension ContextCore {
     if changes.mayIncludeOthers || changes.count > 256 { return storeCoordinator.rowCache.removeAll() }
     for (root, keys) in persistentStoreCoordinator.cachedKeys(changes.inserted + changes.updated + changes.deleted) {
       storeCoordinator.rowCache.remove(root: root, keys: keys)
+    }
+  }
+
+  /// Whether a store may have cleared references to deleted objects in the rows of others.
+  ///
+  /// A program that knows only the IDs of what it has deleted, by a batch request for example, doesn't know these rows. Each row in the
+  /// shared cache can be one of them.
+  private func mayHaveClearedReferences(_ deleted: [ManagedObjectID]) -> Bool {
+    let model = persistentStoreCoordinator.model
+    return entities(of: [deleted]).contains { entity in
+      model.entities[entity].relationships.contains { relationship in
+        relationship.deleteRule != .noAction && model.inverse(of: relationship).map { !$0.isToMany } == true
+      }
     }
   }
 
