@@ -9,8 +9,9 @@ public import HoldfastStore
 
 /// Calls a closure when files of a folder may have changed.
 ///
-/// On Linux, the system reports changes within about a millisecond. Elsewhere, the closure is called every second. Changes that follow each
-/// other closely are reported together, and changes by the own process are reported, too. Releasing the watch ends it.
+/// On Linux, the system reports changes within about a millisecond. Elsewhere, and if the system watches no more folders, the closure is called
+/// every second. Changes that follow each other closely are reported together, and changes by the own process are reported, too. Releasing the
+/// watch ends it.
 ///
 /// The closure runs on a queue of the watch, one call at a time.
 public final class FolderWatch: Sendable {
@@ -22,23 +23,36 @@ public final class FolderWatch: Sendable {
   ///   - folder: The path of the folder.
   ///   - prefix: The beginning of the names of the files that are watched.
   ///   - onChange: Called when at least one of these files was written, created, renamed or removed.
-  /// - Throws: ``/HoldfastStore/StoreError`` if the system refuses, for example because too many folders are watched.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the folder can't be watched, for example because it doesn't exist.
   public init(folder: String, prefix: String, onChange: @escaping @Sendable () -> Void) throws(StoreError) {
     let queue = DispatchQueue(label: "holdfast.watch")
+    let source = try FolderWatch.events(folder, prefix, queue, onChange) ?? FolderWatch.timer(queue, onChange)
+    source.resume()
+    nonisolated(unsafe) let canceled = source  // because a source can be cancelled on any thread
+    end = { canceled.cancel() }
+  }
+
+  /// A source of the system's events; nil if it has none, or no more of them.
+  private static func events(
+    _ folder: String, _ prefix: String, _ queue: DispatchQueue, _ onChange: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> (any DispatchSourceProtocol)? {
     #if os(Linux) || os(Android)
-      let events = try FolderEvents(folder, prefix)
+      guard let events = try FolderEvents(folder, prefix) else { return nil }
       let source = DispatchSource.makeReadSource(fileDescriptor: events.descriptor, queue: queue)
       source.setEventHandler { if events.take() { onChange() } }
       // The descriptor stays open until the source doesn't use it any more.
       source.setCancelHandler { events.close() }
+      return source
     #else
-      let source = DispatchSource.makeTimerSource(queue: queue)
-      source.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
-      source.setEventHandler { onChange() }
+      return nil
     #endif
-    source.resume()
-    nonisolated(unsafe) let canceled = source  // because a source can be cancelled on any thread
-    end = { canceled.cancel() }
+  }
+
+  private static func timer(_ queue: DispatchQueue, _ onChange: @escaping @Sendable () -> Void) -> any DispatchSourceProtocol {
+    let source = DispatchSource.makeTimerSource(queue: queue)
+    source.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
+    source.setEventHandler { onChange() }
+    return source
   }
 
   deinit { end() }
@@ -53,23 +67,20 @@ public final class FolderWatch: Sendable {
     let descriptor: Int32
     private let prefix: [UInt8]
 
-    init(_ folder: String, _ prefix: String) throws(StoreError) {
+    /// Nil if the system has reached its limit of queues or folders, 128 queues for each user by default, or has none.
+    init?(_ folder: String, _ prefix: String) throws(StoreError) {
       self.prefix = Array(prefix.utf8)
       descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-      if descriptor < 0 { throw FolderEvents.failure(errno, folder) }
+      if descriptor < 0 { return nil }
       let changes = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE
       if inotify_add_watch(descriptor, folder, UInt32(changes)) < 0 {
         let number = errno
         close()
-        throw FolderEvents.failure(number, folder)
+        if number == ENOSPC { return nil }
+        throw StoreError(
+          .inputOutput, operation: "watch the folder", path: folder,
+          reason: "\(ErrorNumber.describe(number)). Check the folder's access rights.")
       }
-    }
-
-    private static func failure(_ number: Int32, _ folder: String) -> StoreError {
-      let isAtLimit = [EMFILE, ENFILE, ENOSPC].contains(number)
-      let advice = isAtLimit ? "Watch fewer folders, or raise the system's limit of inotify watches." : "Check the folder's access rights."
-      return StoreError(
-        .inputOutput, operation: "watch the folder", path: folder, reason: "\(ErrorNumber.describe(number)). \(advice)")
     }
 
     func close() {

@@ -43,6 +43,31 @@ import Testing
   }
 
   #if os(Linux)
+    /// The bug: the 129th store of a user, with the usual limit, couldn't be opened.
+    @Test func aFolderIsLookedAtEverySecondIfTheSystemWatchesNoMore() async {
+      await #expect(processExitsWith: .success) { [path = folder.file("folder") as String] in
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        // Dispatch and the clock open their descriptors when they are first used.
+        let first = try FolderWatch(folder: path, prefix: "file", onChange: {})
+        try await Task.sleep(for: .milliseconds(50))
+        let timer = DispatchSource.makeTimerSource()
+        timer.schedule(deadline: .now())
+        timer.resume()
+        try await Task.sleep(for: .milliseconds(50))
+        // The next descriptor is beyond the limit.
+        let next = open("/", O_RDONLY), reports = Mutex(0)
+        close(next)
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(7), &limit)  // RLIMIT_NOFILE, whose type depends on the C library
+        limit.rlim_cur = rlim_t(next)
+        setrlimit(__rlimit_resource_t(7), &limit)
+        let watch = try FolderWatch(folder: path, prefix: "file") { reports.withLock { $0 += 1 } }
+        while reports.withLock({ $0 < 2 }) { try await Task.sleep(for: .milliseconds(50)) }
+        for watch in [first, watch] { watch.cancel() }
+        timer.cancel()
+      }
+    }
+
     /// The system has few queues for the events of folders. A watch that fails doesn't keep one.
     @Test func aFolderThatCannotBeWatchedIsATypedError() throws {
       let missing = folder.file("missing")

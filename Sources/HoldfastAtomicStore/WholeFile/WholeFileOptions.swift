@@ -51,8 +51,9 @@ public struct WholeFileOptions: Sendable {
   ///
   /// If true, the store loads each version that another process saves. The coordinator removes changed rows from its cache, and
   /// `savedChanges()` and contexts that merge automatically receive the changes. On Linux, a report takes a few milliseconds more than loading
-  /// the file, and elsewhere up to a second. More than 10,000 changes, and those of a binary file whose rows weren't all read yet, are reported
-  /// without IDs. A version that can't be loaded isn't reported: the next save throws its error.
+  /// the file. Elsewhere, and beyond the system's limit of watched folders, it takes up to a second more. More than 10,000 changes, and those of
+  /// a binary file whose rows weren't all read yet, are reported without IDs. A version that can't be loaded isn't reported: the next save throws
+  /// its error.
   public var reportsOtherProcesses = false
 
   /// Creates options.

@@ -165,7 +165,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the coordinator removes changed rows from its cache, and `savedChanges()` and contexts that merge automatically receive the
-  /// changes. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
+  /// changes. On Linux, a report takes a few milliseconds. Elsewhere, and beyond the system's limit of watched folders, it takes up to a second.
   ///
   /// - If the file has a history when it is opened, reports contain the IDs of the changed objects. Saves of programs that write no history
   ///   aren't reported.
