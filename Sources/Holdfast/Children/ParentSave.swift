@@ -73,6 +73,12 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       objects.append(object)
     }
     try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
+    if objects.allSatisfy({ $0.mapIndex != .max }) { return }
+    // Faults of superentities have left the parent, because their rows are of subentities.
+    let left = expected.filter { parent.registered($0.entity, $0.key) == nil && !parent.isDeleted($0.entity, $0.key) }
+    let found = ContiguousArray(left.map { parent.make($0.entity, $0.key) })
+    objects += found
+    try parent.fire(together: found, options)
   }
 
   private func compare(_ expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)]) throws {
@@ -111,7 +117,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func readPartners(_ options: RequestOptions) throws {
     let all = ends, new = all.isEmpty ? [:] : insertedKeys
     let saved = all.filter { new[parent.graph.entities[$0.entity].root]?.contains($0.key) != true }
-    try readFamilies(saved)
+    try readFamilies(saved, options)
     let partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key, nil, position: 0) }
     objects += partners
     try parent.fire(together: ContiguousArray(partners.filter(\.isFault)), options)
@@ -127,9 +133,13 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   }
 
   /// Creates objects whose entities only their rows determine. Otherwise the commit would send a request for each of them.
-  private func readFamilies(_ ends: [End]) throws {
+  private func readFamilies(_ ends: [End], _ options: RequestOptions) throws {
     var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for end in ends where hasSubentities(end.entity) { keys[end.entity, default: []].insert(end.key) }
+    // Faults of superentities leave the parent if their rows are of subentities. They couldn't record the links.
+    let known = Set(keys.flatMap { entity, keys in keys.compactMap { parent.registered(entity, $0) } })
+    let faults = known.filter { $0.isFault && !$0.isDeleted && hasSubentities($0.flags.entityIndex) }
+    try parent.fire(together: ContiguousArray(faults), options)
     try parent.throwingFaultErrors {
       for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
         for window in keys.sorted().windows(of: RowGroup.size) {

@@ -49,8 +49,13 @@ extension ParentStore {
     if parent.readsNewest { parent.persistentStoreCoordinator.noticeOtherProcesses() }
     for key in request.keys {
       if let object = parent.registered(entity, key) {
-        if object.isDeleted || !family.contains(object.flags.entityIndex) { continue }
-        if object.row == nil || object.isInaccessible && !object.hasChanges { unknown.append(key) } else { _ = try rows.append(object) }
+        if object.isDeleted { continue }
+        // A fault may have been made for a superentity. Only its row determines its entity.
+        if object.row == nil || object.isInaccessible && !object.hasChanges {
+          unknown.append(key)
+        } else if family.contains(object.flags.entityIndex) {
+          _ = try rows.append(object)
+        }
       } else if !parent.isDeleted(entity, key) {
         if let (batch, index) = parent.cachedRow(entity, key), parent.places.entityIndex(of: batch).map(family.contains) == true {
           _ = try sink.take(batch, .one(index))
@@ -96,7 +101,10 @@ extension ParentStore {
 
   /// Whether the parent has its own list of a source's destinations, or changes to it.
   private func isKnown(_ source: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
-    guard let object = parent.registered(relationship.entityIndex, source) else { return false }
+    // A fault that was made for a superentity doesn't have the relationship.
+    guard let object = parent.registered(relationship.entityIndex, source),
+      parent.graph.entities[relationship.entityIndex].family.contains(object.flags.entityIndex)
+    else { return false }
     return object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
@@ -110,7 +118,12 @@ extension ParentStore {
     try parent.fire(together: ContiguousArray(faults), options)
     try parent.refusingFaultErrors {
       for source in sources {
-        guard let object = parent.registered(relationship.entityIndex, source) else { continue }
+        defer { offsets.append(Int32(targets.count)) }
+        // A fault of a superentity has left the parent if its row is of a subentity.
+        guard
+          let object = parent.registered(relationship.entityIndex, source)
+            ?? parent.target(relationship.entityIndex, source, nil, position: 0)
+        else { continue }
         if relationship.isOrdered {
           // The save of the parent assigns its new order keys. The child needs some, to say where it has put an object.
           let entries = object.orderedList(index)?.orderedEntries() ?? []
@@ -119,7 +132,6 @@ extension ParentStore {
         } else {
           object.targets(index).withKeys { targets += $0 }
         }
-        offsets.append(Int32(targets.count))
       }
     }
     let entities = try entities(of: targets, destination, options)
@@ -133,7 +145,7 @@ extension ParentStore {
   private func entities(of targets: [ObjectKey], _ destination: EntityIndex, _ options: RequestOptions) throws -> [EntityIndex]? {
     if parent.entities[destination].familyIndexes.count == 1 { return nil }
     var stored: [ObjectKey: EntityIndex] = [:]
-    let unknown = Set(targets.filter { parent.registered(destination, $0) == nil })
+    let unknown = Set(targets.filter { knownEntity(of: $0, destination) == nil })
     for window in unknown.sorted().windows(of: RowGroup.size) {
       let coordinator = parent.persistentStoreCoordinator
       try coordinator.rows(FaultRequest(entity: destination, keys: Array(window)), in: parent.pinnedStores(), options).forEach {
@@ -141,7 +153,14 @@ extension ParentStore {
         stored[batch.pointer(index).key] = try coordinator.checkedEntityIndex(of: batch)
       }
     }
-    return targets.map { parent.registered(destination, $0)?.flags.entityIndex ?? stored[$0] ?? destination }
+    return targets.map { knownEntity(of: $0, destination) ?? stored[$0] ?? destination }
+  }
+
+  /// The entity of an object of the parent; nil if only its row determines it.
+  private func knownEntity(of key: ObjectKey, _ destination: EntityIndex) -> EntityIndex? {
+    guard let object = parent.registered(destination, key) else { return nil }
+    let entity = object.flags.entityIndex
+    return object.isFault && parent.graph.entities[entity].family.count > 1 ? nil : entity
   }
 }
 
