@@ -187,6 +187,27 @@ extension Animal {
     #expect(stale.isInaccessible || stale.isFault)
   }
 
+  @Test(arguments: TestStore.withChild) func anObjectIsFoundByItsIDAlsoIfTheContextHasAFaultOfAnotherEntity(_ store: TestStore) throws {
+    let place = try filled(store), id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
+    for name in ["Animal", "Bird", "Cat"] {
+      let context = try place.context(), uri = id.uriRepresentation.replacing("/Parrot/", with: "/\(name)/")
+      let fault = try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri)))
+      #expect(fault.isFault && fault.entity.name == name)
+      #expect(try context.existingObject(with: id) is Parrot)
+      withExtendedLifetime(fault) {}
+    }
+  }
+
+  @Test(arguments: TestStore.withChild) func anUnreadObjectThatIsBeingDeletedIsNotFoundByItsID(_ store: TestStore) throws {
+    let place = try filled(store), context = try place.context()
+    for name in ["Ann", "Hedy"] {
+      let id = try #require(try place.context().one(Keeper.self) { $0.name == name }?.objectID), keeper = try context.object(with: id)
+      #expect(keeper.isFault)
+      context.delete(keeper)
+      #expect(throws: PersistenceError.self) { try context.existingObject(with: id) }
+    }
+  }
+
   // MARK: Classes
 
   @Test func objectsOfAnEntityWithoutAClassAppearAsThoseOfTheEntityAbove() throws {

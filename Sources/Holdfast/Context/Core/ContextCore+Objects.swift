@@ -119,8 +119,9 @@ extension ContextCore {
   func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     noticeRemovedStores()
     let (entity, key) = try place(of: id)
-    // An ID that was read from a link may name a superentity. The row determines the object's actual entity.
-    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, key)?.row == nil {
+    // The ID, or one with which a fault was made, may name a superentity. The row determines the object's actual entity.
+    let known = registered(entity, key), isOther = known.map { $0.flags.entityIndex != entity } ?? false
+    if isOther || graph.entities[entity].family.count > 1, !id.isTemporaryID, known?.row == nil, known?.isDeleted != true {
       if let object = try readFamily(entity, [key], wanting: key) { return object }
     }
     let object = try object(with: id)
