@@ -40,10 +40,14 @@ final class ChildContexts {
 
   /// Whether all children were released.
   var isEmpty: Bool { !children.contains { $0.store != nil } }
+  /// Whether all children were released, and what they had changed isn't unsaved.
+  var isUnused: Bool { isEmpty && known.isEmpty }
 
   func add(_ store: ParentStore) {
     while let last = children.last, last.store == nil { children.removeLast() }
-    if children.isEmpty { forgetVersions() }
+    // The versions of what released children have changed stay until it is saved. Otherwise it would count as the context's own changes, and
+    // the context's next changes of new objects wouldn't be noted.
+    if children.isEmpty { if known.isEmpty { forgetVersions() } else { readStates.removeAll() } }
     // Looking at all children takes time proportional to their number, so it isn't done for each.
     if children.count >= fullCount {
       children.removeAll { $0.store == nil }

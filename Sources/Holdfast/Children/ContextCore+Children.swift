@@ -24,9 +24,9 @@ extension ContextCore {
 
   /// Runs a closure that merges or discards unsaved changes, and reports to children what has become of them, also if it throws.
   ///
-  /// If there are children, it takes time proportional to all unsaved changes.
+  /// If there are children, or unsaved changes of released ones, it takes time proportional to all unsaved changes.
   func reportingToChildren<Result>(_ body: () throws -> Result) rethrows -> Result {
-    guard let children, !children.isEmpty else { return try body() }
+    guard let children, !children.isUnused else { return try body() }
     let former = changes.objects.filter { $0.objectKey >= 0 && !$0.flags.contains(.detached) }.map { FormerChange(of: $0, children) }
     defer {
       var change = StoreChange()

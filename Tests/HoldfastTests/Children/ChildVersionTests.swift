@@ -1,0 +1,65 @@
+import HoldfastStore
+import Testing
+
+@testable import Holdfast
+
+/// What children know of their parent's objects: when a change of others is a conflict, and when a merging child is notified.
+@Suite struct ChildVersionTests {
+  /// Changes something in a child of a context, saves the child, and releases it.
+  private func changeInChild<Result>(of parent: ManagedObjectContext, _ body: (ManagedObjectContext) throws -> Result) throws -> Result {
+    let child = ManagedObjectContext(parent: parent), result = try body(child)
+    try child.save()
+    return result
+  }
+
+  private func dog(_ name: String, _ context: ManagedObjectContext) throws -> Dog {
+    try #require(try context.one(Dog.self) { $0.name == name })
+  }
+
+  /// After changes of others that an object of a child doesn't show: a merging child has merged them and can save, and others can't.
+  private func expectOutdated(_ mine: Dog, _ child: ManagedObjectContext) throws {
+    mine.notes = "changed"
+    if child.automaticallyMergesChanges {
+      try child.save()
+    } else {
+      let error = #expect(throws: PersistenceError.self) { try child.save() }
+      #expect(error?.code == .conflict && error?.objectIDs == [mine.objectID])
+    }
+  }
+
+  // MARK: Released children
+
+  @Test(arguments: TestStore.allCases) func whatAReleasedSiblingHasChangedIsNoConflict(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context()
+    try changeInChild(of: parent) { child in try dog("Fido", child).age = 10 }
+    let child = ManagedObjectContext(parent: parent), mine = try dog("Fido", child)
+    mine.notes = "mine"
+    try child.save()
+    try parent.save()
+    mine.weight = 5
+    try child.save()
+    try parent.save()
+    let saved = try dog("Fido", place.context())
+    #expect(saved.age == 10 && saved.notes == "mine" && saved.weight == 5)
+  }
+
+  /// A released child has changed the object since it had inserted it, so the parent's change isn't its first one.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildNoticesWhatItsParentChangesOfANewObjectOfAReleasedSibling(_ store: TestStore, _ merges: Bool) throws {
+    let parent = try store.makePlace().context()
+    let id = try changeInChild(of: parent) { child in
+      let new = child.dog("New")
+      try child.save()
+      new.age = 2
+      return new.objectID
+    }
+    let child = ManagedObjectContext(parent: parent), mine = try child.existingDog(id)
+    child.automaticallyMergesChanges = merges
+    #expect(mine.age == 2)
+    try parent.existingDog(id).age = 50
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.age == (merges ? 50 : 2))
+    try expectOutdated(mine, child)
+  }
+}
