@@ -148,12 +148,15 @@ final class ChildContexts {
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if !object.hasChanges { return false }
-    if let state = readStates[object], state != object.unsavedState { return true }
+    if wasReadOtherwise(object) { return true }
     guard let former = known[object] else {
       return object.isInserted ? !object.flags.contains(.insertedByChild) : object.unsavedState != object.savedState
     }
     return object.unsavedState != former.state
   }
+
+  /// Whether children have read a saved object in another unsaved state than its present one.
+  private func wasReadOtherwise(_ object: ManagedObject) -> Bool { readStates[object].map { $0 != object.unsavedState } ?? false }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
   func noteDiscarding(of objects: some Sequence<ManagedObject>) {
@@ -182,6 +185,7 @@ final class ChildContexts {
   func setVersion(of object: ManagedObject, to version: RowVersion) {
     counts[object] = version.rawValue &- ownVersion(of: object).rawValue
     known[object] = Known(state: object.unsavedState)
+    readStates[object] = nil
   }
 
   // MARK: Saves
@@ -207,7 +211,7 @@ final class ChildContexts {
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
-      let former = known[object], isKnown = former.map { $0.state == object.unsavedState } ?? false
+      let former = known[object], isKnown = former.map { $0.state == object.unsavedState && !wasReadOtherwise(object) } ?? false
       if !isKnown || former?.accepted != nil { changed.append(object) }
       if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
       known[object] = nil
@@ -226,7 +230,7 @@ final class ChildContexts {
       guard let object = context.registered(root, key) else { continue }
       if object.isDeleted {
         change.deleted.append(object.id)
-      } else if object.unsavedState != former.state {
+      } else if object.unsavedState != former.state || wasReadOtherwise(object) {
         counts[object] = (counts[object] ?? 0) + 1
         change.updated.append(object.id)
       }

@@ -62,4 +62,31 @@ import Testing
     #expect(mine.age == (merges ? 50 : 2))
     try expectOutdated(mine, child)
   }
+
+  // MARK: Changes that the parent reverts
+
+  /// One child has saved the value that the object has when it is saved, 10, or the one that it had before, 3. The other child has read the
+  /// value that the parent had set in between.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildNoticesThatItsParentHasSetBackAValueOfASibling(_ store: TestStore, _ merges: Bool) throws {
+    for ages in [[10], [10, 3]] {
+      let place = try store.makeKennelsOfTwo(), parent = try place.context()
+      let writer = ManagedObjectContext(parent: parent), reader = ManagedObjectContext(parent: parent)
+      reader.automaticallyMergesChanges = merges
+      let theirs = try dog("Fido", writer), fido = try parent.existingDog(theirs.objectID)
+      for age in ages {
+        theirs.age = age
+        try writer.save()
+      }
+      let age = fido.age
+      fido.age = 50
+      let mine = try reader.existingDog(fido.objectID)
+      #expect(mine.age == 50)
+      fido.age = age
+      try parent.save()
+      try reader.processPendingChanges()
+      #expect(mine.age == (merges ? age : 50))
+      try expectOutdated(mine, reader)
+    }
+  }
 }
