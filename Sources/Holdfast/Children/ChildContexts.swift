@@ -129,12 +129,13 @@ final class ChildContexts {
     if known[object] == nil { known[object] = Known(state: isOfLinks ? Self.severalStates : object.unsavedState) }
   }
 
-  /// Notes that a child reads an object. Does nothing if the object has no unsaved values, or only those of a child that has inserted it.
+  /// Notes that a child reads the row of an object, or a list. Does nothing if the object has no unsaved changes, or only those of a child
+  /// that has inserted it.
   ///
-  /// The first save of a new object doesn't give its row a new version, nor does a save if the context has set a saved object's values back.
-  /// So it must be known whether the object has changed since.
+  /// The first save of a new object doesn't give its row a new version, nor does a save if the context has reverted the changes of a saved
+  /// object. So it must be known whether the object has changed since.
   func noteRead(of object: ManagedObject) {
-    if object.isUpdated && object.flags.contains(.hasPrivateRow) {
+    if object.isUpdated {
       let state = object.unsavedState
       readStates[object] = readStates[object] == nil || readStates[object] == state ? state : Self.severalStates
     }
@@ -235,14 +236,15 @@ final class ChildContexts {
         change.updated.append(object.id)
       }
     }
-    for (root, key, _) in readStates.entries {
+    for (root, key, state) in readStates.entries {
       guard let object = context.registered(root, key), known[object] == nil, !object.isDeleted else { continue }
-      counts[object] = (counts[object] ?? 0) + 1
+      if state != object.unsavedState { counts[object] = (counts[object] ?? 0) + 1 }
+      // Derived values may differ from what children have read, too.
       change.updated.append(object.id)
     }
     readStates.removeAll()
-    for object in context.changes.objects
-    where object.isDeleted && object.flags.contains(.insertedByChild) && known[object] == nil {
+    // Children may have them in lists, also if they haven't read their rows.
+    for object in context.changes.objects where object.isInserted && object.isDeleted && object.objectKey >= 0 && known[object] == nil {
       change.deleted.append(object.id)
     }
     known.removeAll()

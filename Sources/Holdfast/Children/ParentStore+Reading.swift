@@ -132,6 +132,7 @@ extension ParentStore {
         } else {
           object.targets(index).withKeys { targets += $0 }
         }
+        noteRead(ofList: index, of: object)
       }
     }
     let entities = try entities(of: targets, destination, options)
@@ -141,6 +142,16 @@ extension ParentStore {
 }
 
 extension ParentStore {
+  /// Notes that the child reads a list: its owner, or its objects, whichever contain the links. The parent may revert changes of these.
+  private func noteRead(ofList index: Int, of owner: ManagedObject) {
+    if owner.containsLinks(index) { children.noteRead(of: owner) }
+    let link = owner.plan.toMany[index]
+    guard link.inverseSlot >= 0, let states = owner.toMany else { return }
+    for key in states[index].added + states[index].removed {
+      if let object = parent.registered(link.destination, key), object.isUpdated { children.noteRead(of: object) }
+    }
+  }
+
   /// The concrete entities of destinations; nil if the destination has no subentities.
   private func entities(of targets: [ObjectKey], _ destination: EntityIndex, _ options: RequestOptions) throws -> [EntityIndex]? {
     if parent.entities[destination].familyIndexes.count == 1 { return nil }

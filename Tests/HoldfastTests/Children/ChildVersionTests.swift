@@ -89,4 +89,61 @@ import Testing
       try expectOutdated(mine, reader)
     }
   }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildNoticesThatItsParentHasRemovedANewLinkAgain(_ store: TestStore, _ merges: Bool) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = merges
+    let fido = try dog("Fido", parent), rex = try dog("Rex", parent), mine = try child.existingDog(fido.objectID)
+    #expect(mine.age == 3)
+    fido.friends.insert(rex)
+    #expect(mine.friends.map(\.name) == ["Rex"])
+    fido.friends.remove(rex)
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.friends.isEmpty == merges)
+    try expectOutdated(mine, child)
+  }
+
+  /// The child has read the list of the owner that the dog had in between, but not the row of the dog.
+  @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsParentHasSetAnOwnerBack(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = true
+    let fido = try dog("Fido", parent), ann = try #require(fido.owner)
+    let mine = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    #expect(mine.dogs.isEmpty)
+    fido.owner = try #require(try parent.one(Person.self) { $0.name == "Bob" })
+    try child.refresh(mine, mergeChanges: false)
+    #expect(mine.dogs.count == 1)
+    fido.owner = ann
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.dogs.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsParentHasDeletedANewObjectOfAList(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = true
+    let new = parent.dog("New", owner: try #require(try parent.one(Person.self) { $0.name == "Bob" }))
+    let mine = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    #expect(mine.dogs.count == 1)
+    parent.delete(new)
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.dogs.isEmpty)
+  }
+
+  /// A child that has read the row of an owner, or its list, isn't in conflict if only the rows of other objects have changed.
+  @Test(arguments: TestStore.allCases) func anOwnerWhoseListTheParentChangesIsNoConflict(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let fido = try dog("Fido", parent)
+    fido.owner = try #require(try parent.one(Person.self) { $0.name == "Bob" })
+    let mine = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    #expect(mine.dogs.count == 1)
+    try parent.save()
+    mine.city = "Rome"
+    try child.save()
+    try parent.save()
+    #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
+  }
 }
