@@ -272,6 +272,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         }
         let own = PrivateRow(copying: row, layout, room: 0, committed: nil, in: parent.pool)
         own.setVersion(row.version == 1 ? 0 : row.version)
+        // The version of an object that is inserted again doesn't depend on what children had changed before it was deleted.
+        if row.version != 1 { store.children.forgetVersions(parent.graph.entities[entity].root, row.key) }
         new.append(parent.register(new: entity, own, as: known), entity)
       }
     }

@@ -146,4 +146,40 @@ import Testing
     try parent.save()
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
+
+  // MARK: Objects that are inserted again
+
+  /// The parent deletes a new object, and saves. Or it saves a change of its own together with one of the child, and then another context
+  /// deletes the object.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildCanChangeAnObjectThatItHasInsertedAgain(_ store: TestStore, _ isNew: Bool) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    parent.automaticallyMergesChanges = true
+    let mine = try isNew ? child.dog("New") : dog("Fido", child)
+    if isNew { try child.save() }
+    mine.age = 8
+    try child.save()
+    let theirs = try parent.existingDog(mine.objectID)
+    if isNew {
+      parent.delete(theirs)
+      try parent.save()
+    } else {
+      theirs.weight = 7
+      try parent.save()
+      try child.refresh(mine, mergeChanges: false)
+      #expect(mine.weight == 7)
+      let other = try place.context()
+      other.delete(try other.existingDog(mine.objectID))
+      try other.save()
+      try parent.processPendingChanges()
+    }
+    mine.age = 9
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    mine.age = 10
+    child.mergePolicy = .error
+    try child.save()
+    try parent.save()
+    #expect(try place.context().existingDog(mine.objectID).age == 10)
+  }
 }
