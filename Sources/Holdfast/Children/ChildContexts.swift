@@ -270,16 +270,18 @@ extension ManagedObject {
     }
     if let toMany, !isSaved {
       for index in 0..<plan.toManyCount where containsLinks(index) {
-        let state = toMany[index]
-        if state.base == .new && !state.contents.isEmpty {
+        let state = toMany[index], isOrdered = plan.toMany[index].isOrdered
+        if state.base == .new {
+          if state.contents.isEmpty { continue }
           hasher.combine(index)
-          if plan.toMany[index].isOrdered { hasher.combine(state.keys) } else { hasher.combine(Set(state.keys)) }
+          if isOrdered { hasher.combine(state.keys) } else { hasher.combine(Set(state.keys)) }
+        } else if state.isReordered {
+          hasher.combine(index)
+          hasher.combine(Set(state.removed))
+          if isOrdered { hasher.combine(state.addedInOrder) } else { hasher.combine(Set(state.added)) }
+          // Without moves, the order follows from that of the store, which may be read later.
+          if state.isMoved { hasher.combine(state.order?.keys) }
         }
-        if !state.isReordered { continue }
-        hasher.combine(index)
-        hasher.combine(Set(state.added))
-        hasher.combine(Set(state.removed))
-        hasher.combine(state.order?.keys)
       }
     }
     return hasher.finalize()

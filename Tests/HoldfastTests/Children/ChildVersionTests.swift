@@ -147,6 +147,22 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
 
+  // MARK: Reading in the parent
+
+  /// Neither has read the list when the child removes an item from it.
+  @Test(arguments: TestStore.allCases) func readingAListThatAChildHasChangedIsNoChangeOfTheParent(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let list = try child.existingObject(with: lists.id)
+    try lists.item("b", child).setValue(StoreValue.null, forKey: "list")
+    try child.save()
+    #expect(try Lists.names(of: lists.items(parent)) == ["a", "c"])
+    try parent.save()
+    try list.setValue("renamed", forKey: "name")
+    try child.save()
+    try parent.save()
+    #expect(try lists.list("renamed", lists.place.context()).ordered(forKey: "items").count == 2)
+  }
+
   // MARK: Objects that are inserted again
 
   /// The parent deletes a new object, and saves. Or it saves a change of its own together with one of the child, and then another context
