@@ -26,6 +26,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var again: [(object: ManagedObject, row: RowView)] = []
   /// Objects that the commit inserts.
   private var new: NewObjects
+  /// Objects from whose lists the commit takes others, which the request doesn't name.
+  private var formerOwners: [ManagedObject] = []
 
   init(_ store: ParentStore, _ request: SaveRequest) {
     (self.store, self.request) = (store, request)
@@ -247,6 +249,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       change.updated += changes.updated.flatMap { updated in (0..<updated.rows.count).map { id(updated.rows.pointer($0).key) } }
       change.deleted += changes.deleted.keys.map(id)
     }
+    change.updated += formerOwners.map(\.id)
     return change
   }
 
@@ -406,9 +409,11 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let owners = Dictionary(links.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last }), index = relationship.toManyIndex
     for object in parent.registry.objects(relationship.entityIndex)
     where hasList(object, index, owners) {
-      for key in object.targets(index).withKeys({ Array($0) }) where owners[key].map({ $0 != object.objectKey }) == true {
+      let lost = object.targets(index).withKeys { keys in keys.filter { owners[$0].map { $0 != object.objectKey } == true } }
+      for key in lost {
         if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(index, target) }
       }
+      if !lost.isEmpty { formerOwners.append(object) }
     }
   }
 

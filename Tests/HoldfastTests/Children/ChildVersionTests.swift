@@ -147,6 +147,37 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
 
+  // MARK: Lists without an inverse
+
+  /// Only the new owner's row gets another version. The parent has read the list of the former one.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildNoticesThatItsSiblingHasTakenAnObjectFromAnotherOwner(_ store: TestStore, _ isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Box", relationships: [.toMany("things", to: "Thing", inverse: nil, isOrdered: isOrdered)]),
+      EntityDescription("Thing", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let saved = try ["Box", "Box", "Thing"].map { try setup.insert(entityNamed: $0) }
+    try saved[0].toMany(forKey: "things").insert(saved[2])
+    try setup.save()
+    func objects(_ context: ManagedObjectContext) throws -> [ManagedObject] {
+      try saved.map { try context.existingObject(with: $0.objectID) }
+    }
+    func counts(_ objects: [ManagedObject]) throws -> [Int] { try objects.prefix(2).map { try $0.toMany(forKey: "things").count } }
+    let parent = try place.context(), theirs = try objects(parent)
+    let writer = ManagedObjectContext(parent: parent), written = try objects(writer)
+    let reader = ManagedObjectContext(parent: parent), read = try objects(reader)
+    reader.automaticallyMergesChanges = true
+    for all in [theirs, read] { #expect(try counts(all) == [1, 0]) }
+    try written[1].toMany(forKey: "things").insert(written[2])
+    try writer.save()
+    for _ in 0..<2 {
+      try reader.processPendingChanges()
+      for all in [theirs, read] { #expect(try counts(all) == [0, 1]) }
+      try parent.save()
+    }
+  }
+
   // MARK: Reading in the parent
 
   /// Neither has read the list when the child removes an item from it.
