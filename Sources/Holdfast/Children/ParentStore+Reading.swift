@@ -62,6 +62,9 @@ extension ParentStore {
         } else {
           unknown.append(key)
         }
+      } else if parent.readsNewest {
+        // Others may have inserted an object again whose deletion the parent has saved. The sink then shows it again.
+        unknown.append(key)
       }
     }
     _ = try rows.flush()

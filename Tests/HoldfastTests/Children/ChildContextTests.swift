@@ -1028,6 +1028,24 @@ import Testing
     #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 10)
   }
 
+  @Test(arguments: TestStore.allCases) func aChildFindsByItsIDAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+    other.mergePolicy = .mergeByPropertyObjectTrump
+    let theirs = try #require(try other.one(Dog.self) { $0.name == "Fido" })
+    #expect(theirs.age == 3)
+    parent.delete(try parent.existingObject(with: theirs.objectID))
+    try parent.save()
+    #expect(throws: PersistenceError.self) { try child.existingObject(with: theirs.objectID) }
+    theirs.age = 9
+    try other.save()
+    let mine = try child.existingDog(theirs.objectID)
+    #expect(mine.age == 9)
+    mine.age = 10
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().existingDog(theirs.objectID).age == 10)
+  }
+
   /// The object that returns is in the list of its new owner once.
   @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainCanGetANewOwner(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
