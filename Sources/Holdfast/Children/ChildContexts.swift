@@ -35,7 +35,7 @@ final class ChildContexts {
   private var known = ObjectTable<Known>()
   /// The unsaved states of saved objects that children have read.
   private var readStates = ObjectTable<Int>()
-  /// No state: that of an object that children have read in different states, or whose links have changed before its state was computed.
+  /// No state: that of an object that children have read in different states.
   private static let severalStates = 0
 
   /// Whether all children were released.
@@ -119,14 +119,14 @@ final class ChildContexts {
 
   /// Notes that a child has inserted objects.
   ///
-  /// Their states are computed only if the context changes them before it saves them; see ``noteOwnChange(of:isOfLinks:)``.
+  /// Their states are computed only if the context changes them before it saves them; see ``noteOwnChange(of:)``.
   func noteInsertion(of objects: ContiguousArray<ManagedObject>) {
     for object in objects { object.flags.remove(.noted) }
   }
 
-  /// Notes that the context is about to change a value of an object that a child has inserted, or has changed its links.
-  func noteOwnChange(of object: ManagedObject, isOfLinks: Bool) {
-    if known[object] == nil { known[object] = Known(state: isOfLinks ? Self.severalStates : object.unsavedState) }
+  /// Notes that the context is about to change an object that a child has inserted.
+  func noteOwnChange(of object: ManagedObject) {
+    if known[object] == nil { known[object] = Known(state: object.unsavedState) }
   }
 
   /// Notes that a child reads the row of an object, or a list. Does nothing if the object has no unsaved changes, or only those of a child

@@ -443,9 +443,10 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       let sent = Dictionary(places.map { (changes.links[$0].target, changes.keys[$0]) }, uniquingKeysWith: { $1 })
       let keys = ParentSave.sorted(list.keys, by: sent)
       if keys == list.keys { continue }
+      object.noteFormerLinks(index)
       list.replaceOrder(by: keys)
       object.toManyStates()[index].noteMove()
-      parent.noteChange(object, isOfLinks: true)
+      parent.noteChange(object)
     }
   }
 

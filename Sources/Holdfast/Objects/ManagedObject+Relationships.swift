@@ -180,18 +180,27 @@ extension ManagedObject {
 
   /// Records a new destination. Returns false if the list in memory has it.
   @discardableResult final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) -> Bool {
+    noteFormerLinks(index)
     letComeLast(index, key)
     let isRecorded = toManyStates()[index].add(key, isNew: isNew)
-    if isRecorded { context.noteChange(self, isOfLinks: containsLinks(index)) }
+    if isRecorded { context.noteChange(self) }
     return isRecorded
   }
 
   /// Records that a destination was removed. Returns false if the list in memory doesn't have it.
   @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey, isUnsaved: Bool = false) -> Bool {
+    noteFormerLinks(index)
     keepOrder(index, removing: key)
     let isRecorded = toManyStates()[index].remove(key, isUnsaved: isUnsaved)
-    if isRecorded { context.noteChange(self, isOfLinks: containsLinks(index)) }
+    if isRecorded { context.noteChange(self) }
     return isRecorded
+  }
+
+  /// Notes how children know an object that one of them has inserted. Call it before a list of links changes.
+  @inline(__always) final func noteFormerLinks(_ index: Int) {
+    if flags.intersection([.insertedByChild, .noted]) == .insertedByChild, containsLinks(index) {
+      context.children?.noteOwnChange(of: self)
+    }
   }
 
   final func link(_ index: Int, _ target: ManagedObject) {
@@ -206,10 +215,11 @@ extension ManagedObject {
   }
 
   private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
+    noteFormerLinks(index)
     // The side that knows fewer keys finds an existing link fastest.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
-      context.noteChange(self, isOfLinks: containsLinks(index))
+      context.noteChange(self)
       // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
       let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
       if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
@@ -245,9 +255,10 @@ extension ManagedObject {
       return
     }
     context.holdingAwakening {
+      noteFormerLinks(index)
       keepOrder(index, removing: target.objectKey)
       if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved) {
-        context.noteChange(self, isOfLinks: containsLinks(index))
+        context.noteChange(self)
         if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved) }
         context.noteEndOfChange()
       }

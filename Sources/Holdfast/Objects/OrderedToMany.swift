@@ -87,8 +87,8 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
       place >= 0 && place <= count, "An object was inserted at position \(place) of an ordered relationship of \(count) objects.")
     owner.link(index, object)
     if place < count, list.contains(object.objectKey) {
-      list.move(object.objectKey, to: place)
       noteMove()
+      list.move(object.objectKey, to: place)
     }
   }
 
@@ -123,8 +123,8 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
     let moved = OrderedToMany.key(at: source, in: targets)
     precondition(target >= 0 && target < count, "An object was moved to position \(target) of an ordered relationship of \(count) objects.")
     guard source != target, let list else { return }
-    list.move(moved, to: target)
     noteMove()
+    list.move(moved, to: target)
   }
 
   /// Moves the objects at several positions, in their order, to before a position, as lists in user interfaces require.
@@ -172,13 +172,15 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
     let keys = keys.filter(list.contains)
     if keys.elementsEqual(list.keys) { return }
     let visible = Set(keys)
-    list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
     noteMove()
+    list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
   }
 
+  /// Call it before the order changes.
   private func noteMove() {
+    owner.noteFormerLinks(index)
     owner.toManyStates()[index].noteMove()
-    context.noteChange(owner, isOfLinks: owner.containsLinks(index))
+    context.noteChange(owner)
   }
 }
 

@@ -147,6 +147,20 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
 
+  @Test(arguments: TestStore.allCases) func aLinkOfNewObjectsThatTheParentAddsAndRemovesIsNoConflict(_ store: TestStore) throws {
+    let parent = try store.makePlace().context()
+    let writer = ManagedObjectContext(parent: parent), reader = ManagedObjectContext(parent: parent)
+    let dogs = ["Fido", "Rex"].map { writer.dog($0) }
+    try writer.save()
+    let read = try dogs.map { try reader.existingDog($0.objectID) }, theirs = try dogs.map { try parent.existingDog($0.objectID) }
+    theirs[0].friends.insert(theirs[1])
+    theirs[0].friends.remove(theirs[1])
+    try parent.save()
+    for dog in read { dog.age = 9 }
+    try reader.save()
+    #expect(theirs.map(\.age) == [9, 9])
+  }
+
   // MARK: Lists without an inverse
 
   /// Only the new owner's row gets another version. The parent has read the list of the former one.

@@ -159,17 +159,16 @@ import Synchronization
     object.flags.remove(.inaccessible)
   }
 
-  /// Adds an object to the list of changed objects.
-  ///
-  /// - Parameter isOfLinks: Whether links that only its lists contain have changed. Changes of values are noted before they are made.
-  func noteChange(_ object: ManagedObject, isOfLinks: @autoclosure () -> Bool = false) {
+  /// Adds an object to the list of changed objects. Changes of values are noted before they are made; for those of links, see
+  /// ``ManagedObject/noteFormerLinks(_:)``.
+  func noteChange(_ object: ManagedObject) {
     if object.flags.contains(.detached) { return noteLateChange(of: object) }
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
     faults.noteChange()
     observers?.note(object)
     if object.flags.contains(.inList) {
-      if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object, isOfLinks: isOfLinks()) }
+      if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }
       object.flags.insert(.listed)
       return
     }
