@@ -147,6 +147,24 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
 
+  /// The parent shows a new derived value of the owner, whose row it doesn't write.
+  @Test(arguments: TestStore.allCases) func anOwnerWhoseDerivedValueASiblingHasChangedIsNoConflict(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Park.model, classes: []), setup = try place.context()
+    let ann = try setup.insert(entityNamed: "Person")
+    try setup.save()
+    let parent = try place.context(), writer = ManagedObjectContext(parent: parent), reader = ManagedObjectContext(parent: parent)
+    writer.make("Dog").lead("owner", to: try writer.existingObject(with: ann.objectID))
+    try writer.save()
+    let mine = try reader.existingObject(with: ann.objectID)
+    #expect(mine["dogCount"] == .int16(1))
+    try parent.save()
+    try mine.setValue("Ann", forKey: "name")
+    try reader.save()
+    try parent.save()
+    let saved = try place.context().existingObject(with: ann.objectID)
+    #expect(saved["name"] == .string("Ann") && saved["dogCount"] == .int16(1))
+  }
+
   @Test(arguments: TestStore.allCases) func aLinkOfNewObjectsThatTheParentAddsAndRemovesIsNoConflict(_ store: TestStore) throws {
     let parent = try store.makePlace().context()
     let writer = ManagedObjectContext(parent: parent), reader = ManagedObjectContext(parent: parent)
