@@ -13,6 +13,8 @@ final class ChildContexts {
     var state: Int
     /// What the child with the latest change knows. Nil if it knows all changes.
     var accepted: Accepted?
+    /// The generation of the children that know it.
+    let generation: Int
   }
 
   /// A version that a child knows. The child doesn't know changes that the context itself had made before.
@@ -33,6 +35,8 @@ final class ChildContexts {
   private var counts = ObjectTable<Int64>()
   /// What children know of unsaved changes, until these are saved or discarded.
   private var known = ObjectTable<Known>()
+  /// Increases when there is a child again after all were released. The next ones read new objects as they are then.
+  private var generation = 0
   /// The unsaved states of saved objects that children have read.
   private var readStates = ObjectTable<Int>()
   /// No state: that of an object that children have read in different states.
@@ -45,9 +49,7 @@ final class ChildContexts {
 
   func add(_ store: ParentStore) {
     while let last = children.last, last.store == nil { children.removeLast() }
-    // The versions of what released children have changed stay until it is saved. Otherwise it would count as the context's own changes, and
-    // the context's next changes of new objects wouldn't be noted.
-    if children.isEmpty { if known.isEmpty { forgetVersions() } else { readStates.removeAll() } }
+    if children.isEmpty { beginGeneration() }
     // Looking at all children takes time proportional to their number, so it isn't done for each.
     if children.count >= fullCount {
       children.removeAll { $0.store == nil }
@@ -65,6 +67,15 @@ final class ChildContexts {
   }
 
   // MARK: Versions
+
+  /// Forgets what released children knew, unless it is of unsaved changes.
+  ///
+  /// What they have changed would otherwise count as changes of the context itself, and the next changes of new objects wouldn't be noted.
+  private func beginGeneration() {
+    if known.isEmpty { return forgetVersions() }
+    generation += 1
+    readStates.removeAll()
+  }
 
   /// Makes children see all rows with the versions that the stores have. Call it only if all children were released.
   func forgetVersions() {
@@ -113,8 +124,12 @@ final class ChildContexts {
     counts[object] = (counts[object] ?? 0) + (isMixed ? 2 : 1)
     let next = RowVersion(version.rawValue &+ 1), knowsAll = next == self.version(of: object)
     let accepted = Accepted(child: ObjectIdentifier(child), version: next, own: ownVersion(of: object))
-    known[object] = Known(state: object.unsavedState, accepted: knowsAll ? nil : accepted)
+    note(object, as: object.unsavedState, accepted: knowsAll ? nil : accepted)
     readStates[object] = nil
+  }
+
+  private func note(_ object: ManagedObject, as state: Int, accepted: Accepted? = nil) {
+    known[object] = Known(state: state, accepted: accepted, generation: generation)
   }
 
   /// Notes that a child has inserted objects.
@@ -126,7 +141,7 @@ final class ChildContexts {
 
   /// Notes that the context is about to change an object that a child has inserted.
   func noteOwnChange(of object: ManagedObject) {
-    if known[object] == nil { known[object] = Known(state: object.unsavedState) }
+    if known[object] == nil { note(object, as: object.unsavedState) }
   }
 
   /// Notes that a child reads the row of an object, or a list. Does nothing if the object has no unsaved changes, or only those of a child
@@ -141,9 +156,11 @@ final class ChildContexts {
     }
     if !object.isInserted || object.flags.contains(.insertedByChild) && known[object] == nil { return }
     let state = object.unsavedState
-    var now = known[object] ?? Known(state: state)
-    if now.state != state { now.state = Self.severalStates }
-    known[object] = now
+    if let former = known[object], former.generation == generation {
+      if former.state != state { known[object]?.state = Self.severalStates }
+    } else {
+      note(object, as: state)
+    }
   }
 
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
@@ -179,13 +196,14 @@ final class ChildContexts {
     if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
     readStates[object] = nil
     // Children that see the new version know the new state.
-    if known[object] != nil { known[object] = object.hasChanges ? Known(state: object.unsavedState) : nil }
+    if known[object] == nil { return }
+    if object.hasChanges { note(object, as: object.unsavedState) } else { known[object] = nil }
   }
 
   /// Gives an object a version that a child has chosen.
   func setVersion(of object: ManagedObject, to version: RowVersion) {
     counts[object] = version.rawValue &- ownVersion(of: object).rawValue
-    known[object] = Known(state: object.unsavedState)
+    note(object, as: object.unsavedState)
     readStates[object] = nil
   }
 

@@ -43,6 +43,20 @@ import Testing
     #expect(saved.age == 10 && saved.notes == "mine" && saved.weight == 5)
   }
 
+  /// A released child has read the object before the parent changed it, and the next child afterwards.
+  @Test(arguments: TestStore.allCases) func whatAReleasedSiblingHasReadOfANewObjectIsNoConflict(_ store: TestStore) throws {
+    let parent = try store.makePlace().context(), new = parent.dog("New")
+    #expect(try changeInChild(of: parent) { child in try dog("New", child).age } == 1)
+    new.age = 2
+    let child = ManagedObjectContext(parent: parent), mine = try dog("New", child)
+    mine.notes = "mine"
+    try child.save()
+    try parent.save()
+    mine.weight = 5
+    try child.save()
+    #expect(new.age == 2 && new.notes == "mine" && new.weight == 5)
+  }
+
   /// A released child has changed the object since it had inserted it, so the parent's change isn't its first one.
   @Test(arguments: TestStore.allCases, [false, true])
   func aChildNoticesWhatItsParentChangesOfANewObjectOfAReleasedSibling(_ store: TestStore, _ merges: Bool) throws {
