@@ -1,3 +1,4 @@
+import HoldfastStore
 import Testing
 
 @testable import Holdfast
