@@ -187,6 +187,20 @@ extension Animal {
     #expect(stale.isInaccessible || stale.isFault)
   }
 
+  /// The list of a changed fault was read beyond its end, because Animal has fewer relationships than Bird.
+  @Test(arguments: TestStore.allCases) func queriesFollowListsOfObjectsThatTheContextHasAsFaultsOfSuperentities(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+    let polly = setup.animal(Bird.self, "Polly"), tom = setup.animal(Cat.self, "Tom")
+    tom.prey = polly
+    try setup.save()
+    let context = try place.context(), uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
+    let fault = try #require(try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+    context.animal(Cat.self, "Felix").friends.append(fault)
+    #expect(fault.isFault && fault.hasChanges && !(fault is Bird))
+    #expect(try context.fetch(FetchRequest<Cat> { $0.prey.hunters.count == 1 }).map(\.name) == ["Tom"])
+    #expect(try context.fetch(FetchRequest<Cat> { $0.prey.hunters.count == 0 }).map(\.name) == [])
+  }
+
   @Test(arguments: TestStore.withChild) func anObjectIsFoundByItsIDAlsoIfTheContextHasAFaultOfAnotherEntity(_ store: TestStore) throws {
     let place = try filled(store), id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
     for name in ["Animal", "Bird", "Cat"] {

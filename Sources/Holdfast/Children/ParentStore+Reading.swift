@@ -104,10 +104,7 @@ extension ParentStore {
 
   /// Whether the parent has its own list of a source's destinations, or changes to it.
   private func isKnown(_ source: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
-    // A fault that was made for a superentity doesn't have the relationship.
-    guard let object = parent.registered(relationship.entityIndex, source),
-      parent.graph.entities[relationship.entityIndex].family.contains(object.flags.entityIndex)
-    else { return false }
+    guard let object = parent.registeredOwner(relationship.entityIndex, source) else { return false }
     return object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 

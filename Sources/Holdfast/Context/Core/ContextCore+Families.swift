@@ -2,6 +2,11 @@ import HoldfastStore
 
 /// Objects of entities that share a root with others. A key alone doesn't determine such an object's entity.
 extension ContextCore {
+  /// The object that the context has with a key, if it has an entity's relationships. A fault that was made for a superentity hasn't.
+  func registeredOwner(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
+    registered(entity, key).flatMap { graph.entities[entity].family.contains($0.flags.entityIndex) ? $0 : nil }
+  }
+
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   ///
   /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.

@@ -188,7 +188,7 @@ final class ContextRows: EvaluationSource {
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     let index = relationship.toManyIndex
-    let known = context.registered(relationship.entityIndex, row.key)
+    let known = context.registeredOwner(relationship.entityIndex, row.key)
     let keys: [ObjectKey]
     if let known, known.isInserted || (known.toMany?[index].base ?? .untouched) != .untouched {
       keys = known.targets(index).withKeys { Array($0) }
