@@ -258,10 +258,17 @@ extension ContextCore {
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
       for index in 0..<object.plan.toManyCount {
         let link = object.plan.toMany[index]
-        guard changes.mayIncludeOthers || entities.contains(where: link.leads(toEntity:)) else { continue }
+        guard changes.mayIncludeOthers || entities.contains(where: { canChangeLists(link, $0) }) else { continue }
         try forgetList(of: object, index)
       }
     }
+  }
+
+  /// Whether a change of an object of an entity can change lists of other objects.
+  ///
+  /// Without an inverse, an object that gets another owner leaves the former one's list, and only the new owner's row changes.
+  private func canChangeLists(_ link: LinkPlan, _ entity: EntityIndex) -> Bool {
+    link.leads(toEntity: entity) || !link.hasInverse && graph.entities[link.entity].family.contains(entity)
   }
 }
 

@@ -104,6 +104,25 @@ import Testing
     }
   }
 
+  /// Without an inverse, an object that gets another owner leaves the former one's list, and only the new owner's row changes.
+  ///
+  /// The bug: the former owner's list kept the object.
+  @Test(arguments: HistoryStore.allCases) func aFormerOwnerLosesWhatAMergedTransactionGivesAway(_ store: HistoryStore) throws {
+    let folder = TemporaryFolder(), coordinator = try store.coordinator(Albums.model(), folder)
+    let ours = try ManagedObjectContext(coordinator: coordinator), theirs = try ManagedObjectContext(coordinator: coordinator)
+    let albums = try (0..<2).map { _ in try ours.insert(entityNamed: "Album") }, photo = try ours.insert(entityNamed: "Photo")
+    try albums[0].toMany(forKey: "photos").insert(photo)
+    try ours.save()
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [1, 0])
+    let token = try coordinator.currentPersistentHistoryToken()
+    let new = try theirs.existingObject(with: albums[1].objectID)
+    try new.toMany(forKey: "photos").insert(theirs.existingObject(with: photo.objectID))
+    try theirs.save()
+    for transaction in try coordinator.fetchHistory(after: token).transactions { try ours.mergeChanges(from: transaction.savedChanges) }
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [0, 1] && !ours.hasChanges)
+    try coordinator.close()
+  }
+
   // MARK: Readers of saved changes
 
   private struct Change: Hashable {

@@ -178,8 +178,10 @@ import Testing
   }
 
   /// An object that gets another owner leaves the former one's list, although only the new owner's row changes.
-  @Test(arguments: HistoryStore.allCases.filter { $0 != .sqlite }) func aFormerOwnerIsReportedToo(_ store: HistoryStore) async throws {
-    let coordinator = try Self.album(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
+  ///
+  /// The history of a SQLite store names only the new owner. The bug: the former owner's list kept the object.
+  @Test(arguments: HistoryStore.allCases) func aFormerOwnerLosesWhatAnotherProcessGivesAway(_ store: HistoryStore) async throws {
+    let coordinator = try Self.albums(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
     let albums = try (0..<2).map { _ in try context.insert(entityNamed: "Album") }, photo = try context.insert(entityNamed: "Photo")
     try albums[0].toMany(forKey: "photos").insert(photo)
     try context.save()
@@ -187,27 +189,21 @@ import Testing
     #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [1, 0])
     var saves = coordinator.savedChanges().makeAsyncIterator()
     await #expect(processExitsWith: .success) { [path = store.path(folder) as String, store = store as HistoryStore] in
-      let coordinator = try RemoteChangeTests.album(store, path), context = try ManagedObjectContext(coordinator: coordinator)
+      let coordinator = try RemoteChangeTests.albums(store, path), context = try ManagedObjectContext(coordinator: coordinator)
       let albums = try context.fetch(FetchRequest<ManagedObject>(entityName: "Album")).sorted { $0.objectID.key < $1.objectID.key }
       let photos = try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
       try albums[1].toMany(forKey: "photos").insert(photos[0])
       try context.save()
       try coordinator.close()
     }
-    let changes = try #require(await saves.next(isolation: #isolation))
-    #expect(changes.mayIncludeOthers || Set(changes.updated).isSuperset(of: albums.map(\.objectID)))
+    let changes = try #require(await saves.next(isolation: #isolation)), named = store == .sqlite ? [albums[1]] : albums
+    #expect(changes.mayIncludeOthers || Set(changes.updated).isSuperset(of: named.map(\.objectID)))
     try context.processPendingChanges()
     #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [0, 1])
   }
 
-  private static func album(_ store: HistoryStore, _ path: String) throws -> PersistentStoreCoordinator {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription(
-        "Album", attributes: [AttributeDescription("name", .string, isOptional: true)],
-        relationships: [.toMany("photos", to: "Photo", inverse: nil)]),
-      EntityDescription("Photo", attributes: [AttributeDescription("name", .string, isOptional: true)]),
-    ])
-    return try PersistentStoreCoordinator(model: model, store: store.description(path, reports: true))
+  private static func albums(_ store: HistoryStore, _ path: String) throws -> PersistentStoreCoordinator {
+    try PersistentStoreCoordinator(model: Albums.model(), store: store.description(path, reports: true))
   }
 
   /// What another program has left in the place of the file isn't loaded. The rows stay, and a save reports it.

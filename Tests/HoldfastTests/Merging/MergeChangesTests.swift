@@ -186,6 +186,23 @@ import Testing
     #expect(two.fido.name == "Max" && people[1].dogs.map(\.name).sorted() == ["Max", "Newer"])
   }
 
+  /// Without an inverse, an object that gets another owner leaves the former one's list, and only the new owner's row changes.
+  ///
+  /// The bug: the former owner's list kept the object.
+  @Test(arguments: TestStore.allCases) func aFormerOwnerThatNoMessageNamesLosesItsObject(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Albums.model(), classes: []), ours = try place.context(), theirs = try place.context()
+    let albums = try ["Album", "SharedAlbum"].map { try ours.insert(entityNamed: $0) }, photo = try ours.insert(entityNamed: "Photo")
+    try albums[0].toMany(forKey: "photos").insert(photo)
+    try ours.save()
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [1, 0])
+    let new = try theirs.existingObject(with: albums[1].objectID)
+    try new.toMany(forKey: "photos").insert(theirs.existingObject(with: photo.objectID))
+    try theirs.save()
+    let identifier = try #require(ours.persistentStoreCoordinator.persistentStores.last).identifier
+    try ours.mergeChanges(from: SavedChanges(storeIdentifier: identifier, contextName: "", updated: [new.objectID]))
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [0, 1] && !ours.hasChanges)
+  }
+
   @Test func foreignIDsAreIgnored() throws {
     let two = try Two(.memory, .error), other = try Two(.sqlite, .error)
     let unsaved = other.ours.dog("New").objectID
