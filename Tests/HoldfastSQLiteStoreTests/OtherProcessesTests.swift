@@ -46,15 +46,26 @@ import Testing
     }
 
     /// Commits a transaction that changes one object, as another process would do.
-    func commit(_ transaction: Int, ofObject key: Int) throws {
+    func commit(_ transaction: Int, ofObject key: Int) throws { try commit(transaction, ofObjects: key...key) }
+
+    /// Commits a transaction that changes objects with consecutive keys, as another process would do.
+    func commit(_ transaction: Int, ofObjects keys: ClosedRange<Int>) throws {
       let table = open.schema.tables[EntityIndex(0)]
       try open.writing("test") { writer in
         try writer.begin(.immediate)
         try writer.runScript("INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZTIMESTAMP) VALUES (\(transaction), 16002, 0)")
         try writer.runScript(
-          "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
-            + "VALUES (\(transaction), 16001, 1, \(table.number), \(key), \(transaction))")
+          "WITH RECURSIVE numbers(n) AS (VALUES (\(keys.lowerBound)) UNION ALL SELECT n + 1 FROM numbers WHERE n < \(keys.upperBound)) "
+            + "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
+            + "SELECT \(transaction) * 100000 + n, 16001, 1, \(table.number), n, \(transaction) FROM numbers")
         try writer.commit()
+      }
+    }
+
+    /// Commits a transaction that changes objects with consecutive keys, as this store does.
+    func commitOwn(_ transaction: Int, ofObjects keys: ClosedRange<Int>) throws {
+      try others.committing(Int64(transaction)) { () throws(StoreError) in
+        do { try commit(transaction, ofObjects: keys) } catch { Issue.record(error) }
       }
     }
   }
@@ -87,6 +98,20 @@ import Testing
     reporting.look()
     #expect(await eventually { reporting.reportedKeys.contains(6) })
     #expect(!reporting.reportedKeys.contains(5))
+    try reporting.store.close()
+  }
+
+  /// A report names at most 10,000 objects.
+  ///
+  /// The bug: the changes of this store counted, too. So its own save was reported, as a change of any objects by another process.
+  @Test func aLargeSaveOfThisStoreIsNotReported() async throws {
+    let reporting = try Reporting(folder)
+    try reporting.commitOwn(1, ofObjects: 1...10_001)
+    reporting.look()
+    try reporting.commit(2, ofObject: 20_000)
+    reporting.look()
+    #expect(await eventually { !reporting.reportedKeys.isEmpty })
+    #expect(Set(reporting.reportedKeys) == [20_000] && !reporting.all.contains(where: \.mayIncludeOthers))
     try reporting.store.close()
   }
 
@@ -241,8 +266,64 @@ import Testing
     }
   }
 
+  /// Options with which looks wait while a ``BusyReader`` reads.
+  private static let oneReader = SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6))
+
+  /// Runs a closure between two looks.
+  private func withoutLooks(_ reporting: Reporting, _ body: () throws -> Void) async throws {
+    let busy = BusyReader()
+    startThread { try? busy.read(reporting.open.database) }
+    #expect(await eventually { busy.isReading.load(ordering: .acquiring) })
+    defer { busy.isReleased.signal() }
+    try body()
+  }
+
+  /// The bug: it wasn't reported. It may have moved the object between lists of objects that this store's save doesn't name.
+  @Test func aChangeOfAnotherIsReportedIfThisStoreChangesTheObjectBeforeTheLook() async throws {
+    let reporting = try Reporting(folder, Self.oneReader)
+    try await withoutLooks(reporting) {
+      try reporting.commit(1, ofObject: 5)
+      try reporting.commitOwn(2, ofObjects: 5...6)
+    }
+    #expect(await eventually { reporting.reportedKeys.contains(5) })
+    #expect(Set(reporting.reportedKeys) == [5] && !reporting.all.contains(where: \.mayIncludeOthers))
+    try reporting.store.close()
+  }
+
+  /// A save deletes the oldest transactions of a history that has its maximum size.
+  ///
+  /// The bug: deleted transactions of this store were taken for those of another process.
+  @Test func ownTransactionsThatAreDeletedBeforeTheLookAreNotReported() async throws {
+    let reporting = try Reporting(folder, Self.oneReader)
+    try await withoutLooks(reporting) {
+      for transaction in 1...3 { try reporting.commitOwn(transaction, ofObjects: 1...2) }
+      try reporting.open.writing("test") { writer in
+        try writer.runScript("DELETE FROM ACHANGE WHERE ZTRANSACTIONID < 3; DELETE FROM ATRANSACTION WHERE Z_PK < 3")
+      }
+      try reporting.commit(4, ofObject: 7)
+    }
+    #expect(await eventually { reporting.reportedKeys.contains(7) })
+    #expect(Set(reporting.reportedKeys) == [7] && !reporting.all.contains(where: \.mayIncludeOthers))
+    try reporting.store.close()
+  }
+
+  @Test func aDeletedTransactionOfAnotherIsReported() async throws {
+    let reporting = try Reporting(folder, Self.oneReader)
+    try await withoutLooks(reporting) {
+      try reporting.commitOwn(1, ofObjects: 1...2)
+      try reporting.commit(2, ofObject: 7)
+      try reporting.commitOwn(3, ofObjects: 1...2)
+      try reporting.open.writing("test") { writer in
+        try writer.runScript("DELETE FROM ACHANGE WHERE ZTRANSACTIONID < 3; DELETE FROM ATRANSACTION WHERE Z_PK < 3")
+      }
+    }
+    #expect(await eventually { !reporting.all.isEmpty })
+    #expect(reporting.all.allSatisfy { $0 == StoreChange(mayIncludeOthers: true) })
+    try reporting.store.close()
+  }
+
   @Test func closingDoesNotWaitForALookThatWaitsForAConnection() async throws {
-    let reporting = try Reporting(folder, SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
+    let reporting = try Reporting(folder, Self.oneReader)
     let busy = BusyReader(), isClosed = Atomic(false)
     startThread { try? busy.read(reporting.open.database) }
     #expect(await eventually { busy.isReading.load(ordering: .acquiring) })

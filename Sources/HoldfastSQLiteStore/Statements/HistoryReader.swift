@@ -144,23 +144,26 @@ struct HistoryReader {
 
   // MARK: Saves of other processes
 
-  /// Whether no transaction after one was deleted.
-  func hasAll(after number: Int64) throws -> Bool {
-    guard let first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION") else { return false }
-    return first <= number || first - 1 == number
+  /// Whether no transaction after one was deleted, through another one, except for the given ones.
+  func hasAll(after number: Int64, through last: Int64, except own: Set<Int64>) throws -> Bool {
+    let first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION") ?? .max
+    return first <= number || (number..<min(first - 1, last)).allSatisfy { own.contains($0 + 1) }
   }
 
-  /// The number of changes of the transactions after one, through another one.
-  func changeCount(after number: Int64, through last: Int64) throws -> Int {
-    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2")
+  /// The number of changes of the transactions after one, through another one, without those of the given transactions.
+  func changeCount(after number: Int64, through last: Int64, except own: Set<Int64>) throws -> Int {
+    let select = try connection.statement(
+      "SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2 "
+        + "AND ZTRANSACTIONID NOT IN (SELECT value FROM \(ListTable.name)(?3))")
     select.bind(number, at: 1)
     select.bind(last, at: 2)
+    select.bind(BoundList(own.map { .integer($0) }), at: 3)
     defer { select.reset() }
     return try select.step() ? Int(select.int64(0)) : 0
   }
 
-  /// The objects that transactions after one have changed, through another one. Each object once, except for those that one of the given
-  /// transactions changed later.
+  /// The objects that transactions after one have changed, through another one, except for the given transactions. Each object once, without
+  /// those that one of the given transactions deleted later.
   func changedObjects(after number: Int64, through last: Int64, except own: Set<Int64>) throws -> StoreChange {
     let select = try connection.statement(
       "SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2 "
@@ -172,7 +175,8 @@ struct HistoryReader {
     while try select.step() {
       guard let (_, kind, id) = try object(select, 0) else { continue }
       if own.contains(select.int64(3)) {
-        kinds[id] = nil
+        // An own update doesn't name the objects whose lists a former change of another process has changed, so that one is reported, too.
+        if kind == .deleted { kinds[id] = nil }
       } else if let former = kinds[id] {
         // An object that was inserted and then updated is new.
         kinds[id] = former == .inserted && kind == .updated ? .inserted : kind

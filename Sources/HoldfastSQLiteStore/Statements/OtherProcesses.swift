@@ -95,14 +95,16 @@ final class OtherProcesses: Sendable {
   private func change(_ reader: HistoryReader) throws -> (StoreChange, Int64)? {
     // In this order: what the transaction of the reader contains was noted before.
     // The numbers are copied, so that commits add to a set without other references.
-    let newest = try reader.last(), (before, pending, own) = known.withLock { ($0.transaction, $0.pending, Array($0.own)) }
+    let newest = try reader.last(), (before, pending, numbers) = known.withLock { ($0.transaction, $0.pending, Array($0.own)) }
     let last = pending.map { min(newest, $0 - 1) } ?? newest
     if last <= before { return nil }
-    let change: StoreChange
-    if try !reader.hasAll(after: before) || reader.changeCount(after: before, through: last) > OtherProcesses.limit {
+    let own = Set(numbers), change: StoreChange
+    if try !reader.hasAll(after: before, through: last, except: own)
+      || reader.changeCount(after: before, through: last, except: own) > OtherProcesses.limit
+    {
       change = StoreChange(mayIncludeOthers: true)
     } else {
-      change = try reader.changedObjects(after: before, through: last, except: Set(own))
+      change = try reader.changedObjects(after: before, through: last, except: own)
     }
     return (change, last)
   }
