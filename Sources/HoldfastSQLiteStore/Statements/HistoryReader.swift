@@ -162,8 +162,8 @@ struct HistoryReader {
     return try select.step() ? Int(select.int64(0)) : 0
   }
 
-  /// The objects that transactions after one have changed, through another one, except for the given transactions. Each object once, without
-  /// those that one of the given transactions deleted later.
+  /// The objects that transactions after one have changed, through another one, except for the given transactions. Each object once,
+  /// without those that one of the given transactions deleted later.
   func changedObjects(after number: Int64, through last: Int64, except own: Set<Int64>) throws -> StoreChange {
     let select = try connection.statement(
       "SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2 "

@@ -18,11 +18,23 @@ extension StoreChanges {
   // MARK: Rows with derived changes only
 
   /// The rows in which only derived values changed, for the shared cache.
+  ///
+  /// Rows that reference deleted objects are left out: the store has cleared the references, and the rows have new versions.
   func derivedRowsForCache() -> [RowBatch] {
     guard let derived else { return [] }
+    let deletedKeys = Dictionary(grouping: deleted) { $0.plan.root }.mapValues { Set($0.map(\.objectKey)) }
     return derived.refreshed.flatMap { entity, keys in
       let root = context.graph.entities[entity].root
-      return batches(keys.compactMap { derived.stored.row(root: root, $0)?.row }, entity)
+      let rows = keys.compactMap { derived.stored.row(root: root, $0)?.row }
+      return batches(deletedKeys.isEmpty ? rows : rows.filter { !references(deletedKeys, $0, entity) }, entity)
+    }
+  }
+
+  /// Whether a row of an entity references one of some objects, by root entity.
+  private func references(_ targets: [EntityIndex: Set<ObjectKey>], _ row: RowPointer, _ entity: EntityIndex) -> Bool {
+    context.entities[entity].relationships.contains { relationship in
+      !relationship.isToMany && row.isPresent(relationship.slot)
+        && targets[context.graph.entities[relationship.destinationIndex].root]?.contains(row.key(relationship.slot)) == true
     }
   }
 
