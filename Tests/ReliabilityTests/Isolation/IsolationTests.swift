@@ -82,9 +82,14 @@ import Testing
     await #expect(processExitsWith: .exitCode(66)) {
       nonisolated(unsafe) let number = UnsafeMutablePointer<Int>.allocate(capacity: 1)
       number.initialize(to: 0)
-      async let other: Void = onThread { for _ in 0..<10_000 { number.pointee += 1 } }
-      for _ in 0..<10_000 { number.pointee += 1 }
-      try await other
+      let written = Flag()
+      Thread.detachNewThread {
+        number.pointee += 1
+        written.isSet.store(true, ordering: .relaxed)
+      }
+      // Unlike a lock, a relaxed flag doesn't order the accesses, however slow the machine is.
+      while !written.isSet.load(ordering: .relaxed) { Thread.sleep(forTimeInterval: 0.001) }
+      number.pointee += 1
     }
   }
 
@@ -116,4 +121,8 @@ import Testing
       return try await group.reduce(into: Array(repeating: [], count: registers.writers)) { $0[$1.0] = $1.1 }
     }
   }
+}
+
+private final class Flag: Sendable {
+  let isSet = Atomic(false)
 }
