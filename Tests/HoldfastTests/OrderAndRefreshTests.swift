@@ -83,6 +83,31 @@ private final class Loop: ManagedObject {
   }
   func titles(_ album: Album) -> String { album.tracks.map(\.title).joined() }
 
+  /// The bug: a list that had only been read has the key of a deleted object. The object counted as contained, and removing it trapped.
+  @Test(arguments: TestStore.withChild) func deletedObjectsAreNotInOrderedRelationshipsAfterTheSave(_ store: TestStore) throws {
+    let place = try place(store), setup = try place.context(), genre = setup.insert(Genre.self)
+    genre.name = "Jazz"
+    try album("A", setup).genres.append(genre)
+    try setup.save()
+    let context = try place.context(), a = try album("A", context), jazz = a.genres[0]
+    context.delete(jazz)
+    try context.save()
+    #expect(a.genres.isEmpty && !a.genres.contains(jazz) && a.genres.firstIndex(of: jazz) == nil)
+    a.genres.remove(jazz)
+    #expect(!context.hasChanges && a.genres.isEmpty)
+    try context.save()
+  }
+
+  /// The bug: only keys were compared, which are unique within an entity and those it inherits from.
+  @Test(arguments: TestStore.withChild) func objectsOfOtherEntitiesHaveNoIndexInAnOrderedRelationship(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), context = try lists.place.context()
+    let list = try context.existingObject(with: lists.id), items = try list.ordered(forKey: "items")
+    #expect(items.firstIndex(of: list) == nil && !items.contains(list))
+    #expect(items.map { items.firstIndex(of: $0) } == [0, 1, 2])
+    try items.append(Lists.newItem("d", context))
+    #expect(items.firstIndex(of: list) == nil && !items.contains(list) && items.count == 4)
+  }
+
   @Test(arguments: TestStore.allCases) func orderSurvivesARefusedSave(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     _ = try album("A", context)

@@ -254,6 +254,8 @@ extension ManagedObject {
       if target.leads(link.inverseSlot, to: objectKey) { target.setInverse(of: link, to: nil) }
       return
     }
+    // An object that has left the graph is in no relationship any more. Lists may still have its key, hidden.
+    if target.flags.contains(.detached) { return }
     context.holdingAwakening {
       noteFormerLinks(index)
       keepOrder(index, removing: target.objectKey)

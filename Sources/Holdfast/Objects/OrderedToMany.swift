@@ -222,7 +222,9 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// The position of an object; nil if the collection doesn't contain it.
   public func firstIndex(of object: Destination) -> Int? {
-    switch targets {
+    // Objects of other entities can have the same key.
+    if !owner.plan.toMany[index].leads(toEntity: object.flags.entityIndex) { return nil }
+    return switch targets {
     case .list(let list): list.position(of: object.objectKey)
     case .plain(let keys): keys.withKeys { $0.firstIndex(of: object.objectKey) }
     }

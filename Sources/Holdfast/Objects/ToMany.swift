@@ -38,12 +38,15 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
 
   /// Whether the relationship contains an object.
   public func contains(_ object: Destination) -> Bool {
-    if object.isDeleted { return false }
     let link = owner.plan.toMany[index]
+    // Objects of other entities can have the same key.
+    if object.isDeleted || !link.leads(toEntity: object.flags.entityIndex) { return false }
     if link.inverseSlot >= 0 {
       let row = object.readRow
       return row.isPresent(link.inverseSlot) && row.key(link.inverseSlot) == owner.objectKey
     }
+    // Lists keep the keys of deleted objects, hidden, also after the save.
+    if owner.context.isDeleted(link.destination, object.objectKey) { return false }
     return owner.targets(index).withKeys { $0.contains(object.objectKey) }
   }
 

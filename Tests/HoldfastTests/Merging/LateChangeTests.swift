@@ -82,6 +82,19 @@ import Testing
     try ours.save()
   }
 
+  @Test(arguments: TestStore.withChild) func removingAnObjectThatOthersHaveDeletedFromAListChangesNothing(_ store: TestStore) throws {
+    let place = try store.makePlace(), (ours, removed, rest) = try removing(place)
+    try ours.processPendingChanges()
+    for _ in 0..<2 {
+      rest.friends.remove(removed)
+      rest.friendOf.remove(removed)
+      #expect(removed.isInaccessible && !ours.hasChanges && rest.friends.isEmpty && !rest.friends.contains(removed))
+    }
+    rest.age = 7
+    try ours.save()
+    #expect(try place.context().fetch(Dog.self).map(\.age) == [7])
+  }
+
   /// Other objects keep their transient links in a rollback.
   @Test(arguments: TestStore.withChild) func aRollbackDiscardsLateTransientLinks(_ store: TestStore) throws {
     let place = try store.makePlace(model: Web.model, classes: Web.classes), setup = try place.context()
