@@ -201,6 +201,30 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<Cat> { $0.prey.hunters.count == 0 }).map(\.name) == [])
   }
 
+  /// The lists of a changed fault were read beyond their end, where the context has another object's row.
+  @Test(arguments: TestStore.allCases) func changesAreMergedBesideFaultsOfSuperentities(_ store: TestStore) throws {
+    let place = try menagerie(store), setup = try place.context()
+    let polly = setup.animal(Bird.self, "Polly")
+    setup.animal(Bird.self, "Robin")
+    setup.animal(Cat.self, "Tom").prey = polly
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts()
+    ours.automaticallyMergesChanges = true
+    let tom = try #require(try ours.one(Cat.self) { $0.name == "Tom" })
+    let uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
+    let fault = try #require(try ours.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+    let felix = ours.animal(Cat.self, "Felix")
+    felix.friends.append(fault)
+    tom.lives = 3
+    #expect(fault.isFault && fault.hasChanges && !(fault is Bird))
+    let theirTom = try #require(try theirs.one(Cat.self) { $0.name == "Tom" })
+    theirTom.prey = try theirs.one(Bird.self) { $0.name == "Robin" }
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(tom.prey?.name == "Robin" && tom.lives == 3 && tom.prey?.hunters.map(\.name) == ["Tom"])
+    #expect(felix.friends.count == 1 && felix.name == "Felix")
+  }
+
   @Test(arguments: TestStore.withChild) func anObjectIsFoundByItsIDAlsoIfTheContextHasAFaultOfAnotherEntity(_ store: TestStore) throws {
     let place = try filled(store), id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
     for name in ["Animal", "Bird", "Cat"] {

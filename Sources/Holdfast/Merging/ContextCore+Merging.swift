@@ -25,7 +25,7 @@ extension ContextCore {
       let keys = [base, stored].map { row in row.flatMap { $0.isPresent(slot) ? $0.key(slot) : nil } }
       if keys[0] == keys[1] { continue }
       for case let key? in keys {
-        guard let owner = registered(link.destination, key), owner !== object, !owner.isInserted else { continue }
+        guard let owner = registeredOwner(link.destination, key), owner !== object, !owner.isInserted else { continue }
         if link.inverseSlot >= 0 {
           refreshUnchanged(owner)
         } else if link.inverseToManyIndex >= 0 {
@@ -104,7 +104,7 @@ extension ContextCore {
       guard let base = other.committedRow, let row = other.row else { continue }
       for relationship in other.entity.relationships where !relationship.isToMany {
         guard base.isPresent(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
-          let object = registered(relationship.destinationIndex, base.key(relationship.slot)), undeleted.contains(object)
+          let object = registeredOwner(relationship.destinationIndex, base.key(relationship.slot)), undeleted.contains(object)
         else { continue }
         if row.isPresent(relationship.slot) {
           // The program has given it another destination after the reference was cleared.
@@ -131,7 +131,7 @@ extension ContextCore {
       let link = object.plan.toMany[relationship.toManyIndex]
       if link.inverseSlot < 0 { continue }
       for key in states[relationship.toManyIndex].added {
-        guard let other = registered(link.destination, key), !other.isDeleted, let row = other.row else { continue }
+        guard let other = registeredOwner(link.destination, key), !other.isDeleted, let row = other.row else { continue }
         if !row.isPresent(link.inverseSlot) {
           other.writableRow().set(link.inverseSlot, cell: UInt64(bitPattern: object.objectKey.rawValue))
         } else if row.key(link.inverseSlot) != object.objectKey {
@@ -249,7 +249,7 @@ extension ContextCore {
       guard link.hasInverse, object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
       let added = Set(object.toMany?[index].added ?? [])
       for key in object.targets(index).withKeys({ Array($0) }) where !added.contains(key) {
-        guard let partner = registered(link.destination, key), !partner.isInserted else { continue }
+        guard let partner = registeredOwner(link.destination, key), !partner.isInserted else { continue }
         if link.inverseSlot >= 0 { refreshUnchanged(partner) } else { try forgetList(of: partner, Int(link.inverseToManyIndex)) }
       }
     }

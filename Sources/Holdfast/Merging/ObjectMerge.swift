@@ -160,7 +160,7 @@ struct ObjectMerge {
       guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }
       // The undoing of its own or another object's deletion restores the former destination.
       let former = object.committedRow.flatMap { row in
-        row.isPresent(relationship.slot) ? context.registered(relationship.destinationIndex, row.key(relationship.slot)) : nil
+        row.isPresent(relationship.slot) ? context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot)) : nil
       }
       return [object.toOne(relationship), former].compactMap(\.self).filter { !$0.isInserted && !$0.isDeleted }
     }
@@ -261,7 +261,7 @@ struct ObjectMerge {
   /// The destination of a to-one relationship at the last read or save, if it is in the context.
   private func formerPartner(of owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
     guard let row = owner.committedRow, row.isPresent(relationship.slot) else { return nil }
-    return context.registered(relationship.destinationIndex, row.key(relationship.slot))
+    return context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))
   }
 
   private func attributesToKeep(_ stored: RowPointer) -> [SlotIndex] {

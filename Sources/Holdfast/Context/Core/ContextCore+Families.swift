@@ -2,7 +2,8 @@ import HoldfastStore
 
 /// Objects of entities that share a root with others. A key alone doesn't determine such an object's entity.
 extension ContextCore {
-  /// The object that the context has with a key, if it has an entity's relationships. A fault that was made for a superentity hasn't.
+  /// The object that the context has with a key, if it has an entity's slots and relationships. A fault that was made for a superentity
+  /// hasn't.
   func registeredOwner(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     registered(entity, key).flatMap { graph.entities[entity].family.contains($0.flags.entityIndex) ? $0 : nil }
   }

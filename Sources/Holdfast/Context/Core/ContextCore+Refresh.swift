@@ -192,7 +192,7 @@ extension ContextCore {
       func key(_ row: RowPointer) -> ObjectKey? { row.isPresent(link.slot) ? row.key(link.slot) : nil }
       let (now, before, stored) = (key(row), key(committed), key(fresh))
       if index < 0 || now == before || stored == before { continue }
-      if let before, let owner = registered(link.destination, before), let states = owner.toMany,
+      if let before, let owner = registeredOwner(link.destination, before), let states = owner.toMany,
         states[index].forget(object.objectKey)
       {
         readAgain(owner, index)
