@@ -225,6 +225,26 @@ extension Animal {
     #expect(felix.friends.count == 1 && felix.name == "Felix")
   }
 
+  /// Fetches with pending changes left the objects out.
+  @Test(arguments: TestStore.allCases) func fetchesReturnObjectsThatTheContextHasAsChangedFaultsOfSuperentities(_ store: TestStore) throws {
+    let place = try menagerie(store), setup = try place.context(), polly = setup.animal(Bird.self, "Polly")
+    try setup.save()
+    let uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
+    func names<Kind: Animal>(_ request: FetchRequest<Kind>) throws -> [String] {
+      let context = try place.context()
+      let fault = try #require(try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+      context.animal(Cat.self, "Felix").friends.append(fault)
+      context.animal(Bird.self, "Robin")
+      #expect(fault.isFault && fault.hasChanges && !(fault is Bird))
+      return try context.fetch(request).map { $0.name }
+    }
+    var birds = FetchRequest<Bird>(sortedBy: [.ascending(\.name)])
+    #expect(try names(birds) == ["Polly", "Robin"])
+    birds.fetchLimit = 1
+    #expect(try names(birds) == ["Polly"])
+    #expect(try names(FetchRequest<Animal>(sortedBy: [.ascending(\.name)])) == ["Felix", "Polly", "Robin"])
+  }
+
   @Test(arguments: TestStore.withChild) func anObjectIsFoundByItsIDAlsoIfTheContextHasAFaultOfAnotherEntity(_ store: TestStore) throws {
     let place = try filled(store), id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
     for name in ["Animal", "Bird", "Cat"] {

@@ -79,17 +79,22 @@ extension ContextCore {
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
     let followsChanges = followsChanges((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
     let stored = try persistentStoreCoordinator.fetch(storedQuery(query, followsChanges), in: pinnedStores())
-    let source = ContextRows(self, query.options)
+    let source = ContextRows(self, query.options), entities = query.concreteEntities
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
       let row = batch.pointer(index)
-      if let registered = registered(query.entity.index, row.key), registered.flags.contains(.inList) { return }
+      if let registered = registered(query.entity.index, row.key), registered.flags.contains(.inList),
+        // A fault that was made for a superentity isn't tested below.
+        registered.isDeleted || entities.contains(registered.flags.entityIndex)
+      {
+        return
+      }
       // Objects that this context has deleted have a row only in a pinned generation, or if others have inserted them again.
       if !readsNewest && isDeleted(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
     let pending = changes.objects.filter {
-      query.concreteEntities.contains($0.flags.entityIndex) && !$0.isDeleted && !$0.flags.contains(.detached)
+      entities.contains($0.flags.entityIndex) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
