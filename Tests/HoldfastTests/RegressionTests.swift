@@ -627,6 +627,29 @@ extension TestStore.Place {
     #expect(recorder.requests.count < 10)
   }
 
+  /// The bug: comparing changed objects with others by a property of another object sent one store request for each of these.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func `a fetch doesn't load the destinations of changed objects one by one`(_ store: TestStore, _ isSorted: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    for number in 10..<60 { setup.dog("d\(number)", owner: setup.person("p\(number)")) }
+    try setup.save()
+    let (context, recorder) = try place.recording(), dogs = try context.fetch(FetchRequest<Dog>())
+    func requestCount() throws -> Int {
+      recorder.clear()
+      if isSorted {
+        let sorted = try context.fetch(FetchRequest<Dog>(sortedBy: [.descending(\.owner.name)]))
+        #expect(sorted.map(\.name) == (10..<60).reversed().map { "d\($0)" })
+      } else {
+        #expect(try context.fetch(FetchRequest<Dog> { $0.owner.name == "p17" }).map(\.name) == ["d17"])
+      }
+      return recorder.requests.count
+    }
+    let before = try requestCount()
+    for dog in dogs.prefix(isSorted ? 1 : 50) { dog.age = 9 }
+    #expect(try requestCount() <= before + 4)
+    withExtendedLifetime(dogs) {}
+  }
+
   /// The bug: the hash of a group put all multiples of a power of two into one bucket. Grouping 20,000 of them took 15 seconds.
   @Test func `grouping by multiples of a power of two isn't slower than grouping by consecutive numbers`() throws {
     func makeDogs(_ chip: (Int64) -> Int64) throws -> ManagedObjectContext {

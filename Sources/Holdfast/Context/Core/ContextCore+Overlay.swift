@@ -102,11 +102,16 @@ extension ContextCore {
     if followsChanges {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.relationshipPaths ?? []) + order.relationshipPaths)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
+    } else if let predicate {
+      try source.prepareUnread(rows, predicate.relationshipPaths)
     }
     for (object, row) in zip(pending, rows) where !object.isInaccessible && predicate?.matches(row, source) ?? true {
       candidates.append(Candidate(row: row, object: object, batch: nil, index: 0))
     }
-    if !query.sorts.isEmpty || query.isWindowed { candidates.sort { order.precedes($0.row, $1.row, source) } }
+    if !query.sorts.isEmpty || query.isWindowed {
+      if !followsChanges && !order.relationshipPaths.isEmpty { try source.prepareUnread(candidates.map(\.row), order.relationshipPaths) }
+      candidates.sort { order.precedes($0.row, $1.row, source) }
+    }
     let wanted = candidates.dropFirst(query.offset).prefix(query.limit ?? .max)
     return try objects(Array(wanted))
   }
@@ -173,6 +178,26 @@ final class ContextRows: EvaluationSource {
     let source = RelatedRows(reader, coordinator.model, relationshipPaths)
     try source.prepare(rows)
     stored = source
+  }
+
+  /// Reads ahead the destinations of rows along to-one relationships, if the context doesn't have those of several rows.
+  ///
+  /// Otherwise each destination would be read by a request of its own.
+  func prepareUnread(_ rows: [RowPointer], _ relationshipPaths: [RelationshipPath]) throws {
+    let paths = relationshipPaths.filter { path in path.relationships.allSatisfy { !$0.isToMany } }
+    let unread = rows.filter { row in paths.contains { !isRead(row, $0) } }
+    if unread.count > 1 { try prepare(unread, paths) }
+  }
+
+  /// Whether the context has the rows along a path of to-one relationships.
+  private func isRead(_ row: RowPointer, _ path: RelationshipPath) -> Bool {
+    var row = row
+    for relationship in path.relationships {
+      guard row.isPresent(relationship.slot) else { return true }
+      guard let next = context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))?.row else { return false }
+      row = next
+    }
+    return true
   }
 
   func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? {
