@@ -167,10 +167,10 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
 
   /// Reorders all visible destinations; those being deleted follow them.
   func reorder(_ keys: [ObjectKey]) {
-    guard let list = owner.orderedList(index) else { return }
+    guard let list else { return }
     // An object that others have removed couldn't be added.
     let keys = keys.filter(list.contains)
-    if keys.elementsEqual(list.keys) { return }
+    if keys.elementsEqual(list.visibleKeys) { return }
     let visible = Set(keys)
     noteMove()
     list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
