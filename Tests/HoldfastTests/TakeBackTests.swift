@@ -5,6 +5,30 @@ import Testing
 
 /// Reverting changes of relationships separately for each end.
 @Suite struct TakeBackTests {
+  /// The bug: the objects lost their owner, so that the next save was refused if they need one.
+  @Test(arguments: TestStore.withChild) func objectsThatADiscardedNewObjectHasTakenReturnToTheirOwners(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), fidoThere = setup.dog("Fido")
+    fidoThere.collar = setup.insert(Collar.self)
+    let vaccinationThere = setup.insert(Vaccination.self)
+    vaccinationThere.kind = "rabies"
+    vaccinationThere.dog = fidoThere
+    try setup.save()
+    let context = try place.context(), fido = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" })
+    let vaccination = try #require(fido.vaccinations.first), collar = try #require(fido.collar)
+    let new = context.dog("New"), unsaved = context.insert(Vaccination.self)
+    new.vaccinations.formUnion([vaccination, unsaved])
+    new.collar = collar
+    #expect(fido.vaccinations.isEmpty && fido.collar == nil && new.vaccinations.count == 2)
+    try context.discardChanges(of: [new.objectID])
+    #expect(vaccination.dog === fido && Array(fido.vaccinations) == [vaccination])
+    #expect(collar.dog === fido && fido.collar === collar && unsaved.dog == nil)
+    context.delete(unsaved)
+    try context.save()
+    #expect(vaccination.dog === fido && Array(fido.vaccinations) == [vaccination] && fido.collar === collar && new.isInaccessible)
+    let saved = try place.context(), dogs = try saved.fetch(Dog.self)
+    #expect(dogs.map(\.name) == ["Fido"] && dogs.first?.vaccinations.map(\.kind) == ["rabies"] && dogs.first?.collar != nil)
+  }
+
   @Test(arguments: TestStore.withChild, [true, false]) func takingBackBothEndsOfALinkLeavesNone(_ store: TestStore, _ oneToMany: Bool)
     throws
   {

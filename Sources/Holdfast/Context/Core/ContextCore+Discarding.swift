@@ -22,7 +22,12 @@ extension ContextCore {
     try reportingToChildren {
       undelete(objects.filter(\.isDeleted))
       for object in objects {
-        if object.isInserted { discard(object) } else { try refreshUnreported(object, mergeChanges: false) }
+        guard object.isInserted else {
+          try refreshUnreported(object, mergeChanges: false)
+          continue
+        }
+        holdingAwakening { giveBackDestinations(of: object) }
+        discard(object)
       }
     }
     tellChanges()

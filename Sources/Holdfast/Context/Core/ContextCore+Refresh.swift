@@ -74,6 +74,14 @@ extension ContextCore {
     }
   }
 
+  /// Returns the saved objects to their owners that a new object has taken: their rows contain the links.
+  func giveBackDestinations(of new: ManagedObject) {
+    for relationship in new.entity.relationships {
+      guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany else { continue }
+      for object in targets(of: new, relationship) where !object.isInserted { restore(object, inverse) }
+    }
+  }
+
   /// Sets a to-one relationship to the destination of the last read or save, at both ends.
   func restoreToOne(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     let current = object.toOne(relationship)
