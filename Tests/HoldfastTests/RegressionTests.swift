@@ -480,6 +480,39 @@ extension TestStore.Place {
     #expect(storedVaccination == nil)
   }
 
+  /// The bug: the key of the deleted object passed the validation, and the save stored no destination.
+  @Test(arguments: TestStore.withChild, [false, true])
+  func `a save throws if a required relationship points to a deleted new object`(_ store: TestStore, _ hasPermanentID: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Customer", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Order", relationships: [.toOne("customer", to: "Customer", inverse: nil, isOptional: false)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), context = try place.context()
+    let customer = try context.insert(entityNamed: "Customer"), order = try context.insert(entityNamed: "Order")
+    try order.setValue(.objectID(customer.objectID), forKey: "customer")
+    if hasPermanentID { try context.obtainPermanentIDs(for: [customer]) }
+    context.delete(customer)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .missingMandatoryValue && error.objectID == order.objectID && error.property == "customer")
+    let other = try context.insert(entityNamed: "Customer")
+    try order.setValue(.objectID(other.objectID), forKey: "customer")
+    try context.save()
+    let saved = try place.context().existingObject(with: order.objectID)
+    #expect(try saved.value(forKey: "customer") == StoreValue.objectID(other.objectID))
+  }
+
+  /// The same for a relationship that was set after the delete rules were applied.
+  @Test(arguments: TestStore.withChild)
+  func `a save throws if a required relationship was set to a deleted new object`(_ store: TestStore) throws {
+    let context = try store.makePlace().context(), person = context.person("p"), licence = context.insert(Licence.self)
+    licence.number = 1
+    context.delete(person)
+    try context.processPendingChanges()
+    licence.holder = person
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .missingMandatoryValue && error.objectID == licence.objectID)
+  }
+
   /// The bug: a new object that was deleted before the save stayed in the relationship, so its count was too high.
   @Test(arguments: TestStore.allCases, [false, true])
   func `a new object deleted before the save doesn't stay in relationships`(_ store: TestStore, _ savesAnotherNewObject: Bool) throws {

@@ -63,6 +63,7 @@ final class SaveOperation {
     try context.refuseLoss()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
+    if discardsNew { clearReferencesToDiscarded() }
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty {
       reportToChildren()
       return settle()
@@ -181,6 +182,23 @@ final class SaveOperation {
         deleted.append(object)
       } else if object.isUpdated {
         updated.append(object)
+      }
+    }
+  }
+
+  /// Clears references to new objects that were deleted before the save, so that required relationships are validated.
+  ///
+  /// Delete rules don't clear those without an inverse, and those that were set after the rules were applied.
+  private func clearReferencesToDiscarded() {
+    for objects in [inserted, updated] {
+      for object in objects where object.flags.contains(.hasPrivateRow) {
+        for relationship in object.entity.relationships where !relationship.isToMany {
+          guard let row = object.row, row.isPresent(relationship.slot),
+            let destination = context.registered(relationship.destinationIndex, row.key(relationship.slot)),
+            destination.isInserted && destination.isDeleted
+          else { continue }
+          object.writableRow().setNull(relationship.slot)
+        }
       }
     }
   }
