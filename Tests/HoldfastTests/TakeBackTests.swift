@@ -29,6 +29,33 @@ import Testing
     #expect(dogs.map(\.name) == ["Fido"] && dogs.first?.vaccinations.map(\.kind) == ["rabies"] && dogs.first?.collar != nil)
   }
 
+  /// The same for an object that is discarded because its properties couldn't be set.
+  @Test(arguments: TestStore.withChild) func anInsertionThatFailsTakesNoObjectsFromOthers(_ store: TestStore) throws {
+    struct Refusal: Error {}
+    let place = try store.makePlace(), setup = try place.context(), fidoThere = setup.dog("Fido", owner: setup.person("Ann"))
+    fidoThere.collar = setup.insert(Collar.self)
+    try setup.save()
+    let context = try place.context(), fido = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" })
+    let collar = try #require(fido.collar), ann = try #require(fido.owner)
+    #expect(throws: Refusal.self) {
+      try context.insert(Dog.self) { new in
+        new.owner = ann
+        new.collar = collar
+        throw Refusal()
+      }
+    }
+    #expect(throws: Refusal.self) {
+      try context.insert(Person.self) { new in
+        new.dogs.insert(fido)
+        throw Refusal()
+      }
+    }
+    #expect(fido.collar === collar && collar.dog === fido && fido.owner === ann && Array(ann.dogs) == [fido])
+    try context.save()
+    let saved = try place.context(), dogs = try saved.fetch(Dog.self)
+    #expect(dogs.map(\.name) == ["Fido"] && dogs.first?.collar != nil && dogs.first?.owner?.name == "Ann")
+  }
+
   @Test(arguments: TestStore.withChild, [true, false]) func takingBackBothEndsOfALinkLeavesNone(_ store: TestStore, _ oneToMany: Bool)
     throws
   {

@@ -22,12 +22,7 @@ extension ContextCore {
     try reportingToChildren {
       undelete(objects.filter(\.isDeleted))
       for object in objects {
-        guard object.isInserted else {
-          try refreshUnreported(object, mergeChanges: false)
-          continue
-        }
-        holdingAwakening { giveBackDestinations(of: object) }
-        discard(object)
+        if object.isInserted { discard(object) } else { try refreshUnreported(object, mergeChanges: false) }
       }
     }
     tellChanges()

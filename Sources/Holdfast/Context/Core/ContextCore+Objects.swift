@@ -85,8 +85,9 @@ extension ContextCore {
     noteChange(object)
   }
 
-  /// Removes a new object. No delete rule is applied, so its destinations stay.
+  /// Removes a new object. No delete rule is applied, so its destinations stay. Those that it has taken from others return to these.
   func discard(_ object: ManagedObject) {
+    holdingAwakening { giveBackDestinations(of: object) }
     for relationship in object.entity.relationships + object.entity.transientRelationships {
       if relationship.isToMany {
         ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex).removeAll()
