@@ -2,11 +2,12 @@ import HoldfastStore
 
 extension ParentStore {
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    try identifyNewObjects()
     var query = FetchQuery(
       entity: parent.entities[plan.entity], predicate: plan.predicate, sorts: plan.sorts, offset: plan.offset, limit: plan.limit,
       output: plan.output, options: options, restriction: plan.concreteEntities)
     let isOverlaid = try !plan.concreteEntities.isEmpty && parent.needsOverlay(query)
+    // Afterwards, because handlers of the parent's changes may insert objects.
+    try identifyNewObjects()
     let coordinator = parent.persistentStoreCoordinator
     if plan.output == .count {
       query.output = .rows

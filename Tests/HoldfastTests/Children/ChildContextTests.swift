@@ -1079,6 +1079,21 @@ import Testing
     #expect(try family.place.context().count(for: FetchRequest<Dog>()) == 3)
   }
 
+  /// The handler is called because the child's fetch looks at the parent's changes.
+  @Test(arguments: TestStore.allCases) func anObjectThatAHandlerOfTheParentInsertsHasAPermanentIDInTheChild(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    let observation = parent.onChange { context, changes in if !changes.updated.isEmpty { context.dog("Of a handler") } }
+    fido.age = 10
+    let dogs = try child.fetch(FetchRequest<Dog>())
+    observation.cancel()
+    #expect(dogs.count == 3 && dogs.allSatisfy { !$0.objectID.isTemporaryID })
+    try #require(dogs.first { $0.name == "Of a handler" }).age = 5
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "Of a handler" }?.age == 5)
+  }
+
   @Test func faultsOfARemovedStoreAreReported() throws {
     let stack = try StorePack([.memory, .sqlite]), parent = try stack.context(), child = ManagedObjectContext(parent: parent)
     let dog = child.dog("Of B")
