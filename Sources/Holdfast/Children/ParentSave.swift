@@ -26,6 +26,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var again: [(object: ManagedObject, row: RowView)] = []
   /// Objects that the commit inserts.
   private var new: NewObjects
+  /// The objects at the other ends of one-to-one relationships that the commit may change.
+  private var partners: [ManagedObject] = []
   /// Objects from whose lists the commit takes others, which the request doesn't name.
   private var formerOwners: [ManagedObject] = []
 
@@ -120,7 +122,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let all = ends, new = all.isEmpty ? [:] : insertedKeys
     let saved = all.filter { new[parent.graph.entities[$0.entity].root]?.contains($0.key) != true }
     try readFamilies(saved, options)
-    let partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key, nil, position: 0) }
+    partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key, nil, position: 0) }
     objects += partners
     try parent.fire(together: ContiguousArray(partners.filter(\.isFault)), options)
     try parent.refusingFaultErrors {
@@ -249,8 +251,19 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       change.updated += changes.updated.flatMap { updated in (0..<updated.rows.count).map { id(updated.rows.pointer($0).key) } }
       change.deleted += changes.deleted.keys.map(id)
     }
-    change.updated += formerOwners.map(\.id)
+    var named = Set(change.inserted + change.updated)
+    // The parent may have linked other partners than the child knew, and the derived values of further objects may have changed.
+    let others = formerOwners.map(\.id) + partners.filter { $0.isUpdated && !$0.isDeleted }.map(\.id) + derivedIDs
+    change.updated += others.filter { named.insert($0).inserted }
     return change
+  }
+
+  /// The objects whose derived values the commit has changed.
+  private var derivedIDs: [ManagedObjectID] {
+    request.entities.flatMap { changes in
+      changes.derived.flatMap { derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } }
+        .filter { !parent.isDeleted(changes.entity, $0) }.map { parent.places.objectID(changes.entity, $0) }
+    }
   }
 
   private func delete(_ changes: SaveRequest.EntityChanges) {

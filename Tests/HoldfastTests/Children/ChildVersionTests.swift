@@ -193,6 +193,51 @@ import Testing
     #expect(theirs.map(\.age) == [9, 9])
   }
 
+  // MARK: What a sibling's save changes in other objects
+
+  /// The parent had given Fido another collar than the child knew. A third child has read that one.
+  @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsSiblingHasTakenAnObjectFromItsPartner(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), setup = try place.context()
+    for color in ["blue", "green"] { setup.insert(Collar.self).color = color }
+    try setup.save()
+    func collar(_ color: String, _ context: ManagedObjectContext) throws -> Collar {
+      try #require(try context.one(Collar.self) { $0.color == color })
+    }
+    let parent = try place.context(), fido = try dog("Fido", parent)
+    let writer = ManagedObjectContext(parent: parent), written = try dog("Fido", writer)
+    #expect(written.collar == nil)
+    fido.collar = try collar("blue", parent)
+    let reader = ManagedObjectContext(parent: parent), blue = try collar("blue", reader)
+    reader.automaticallyMergesChanges = true
+    #expect(blue.dog?.name == "Fido")
+    written.collar = try collar("green", writer)
+    try writer.save()
+    try reader.processPendingChanges()
+    #expect(blue.dog == nil)
+    #expect(try collar("green", reader).dog?.name == "Fido")
+    try parent.save()
+    let saved = try place.context()
+    #expect(try collar("blue", saved).dog == nil)
+    #expect(try collar("green", saved).dog?.name == "Fido")
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsDerivedValuesThatASiblingHasChanged(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Park.model, classes: []), setup = try place.context()
+    let ann = try setup.insert(entityNamed: "Person")
+    try setup.save()
+    let parent = try place.context(), writer = ManagedObjectContext(parent: parent), reader = ManagedObjectContext(parent: parent)
+    reader.automaticallyMergesChanges = true
+    let mine = try reader.existingObject(with: ann.objectID)
+    #expect(mine["dogCount"] == .int16(0))
+    writer.make("Dog").lead("owner", to: try writer.existingObject(with: ann.objectID))
+    try writer.save()
+    try reader.processPendingChanges()
+    #expect(mine["dogCount"] == .int16(1))
+    try parent.save()
+    try reader.processPendingChanges()
+    #expect(mine["dogCount"] == .int16(1))
+  }
+
   // MARK: Lists without an inverse
 
   /// Only the new owner's row gets another version. The parent has read the list of the former one.
