@@ -45,9 +45,21 @@ extension SaveOperation {
         if children.noteFirstSave(of: object) { changed.updated.append(object) }
       }
       changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
+      let others = savedOtherwise(part), told = others.isEmpty ? [] : Set(changed.inserted + changed.updated)
+      changed.updated += others.filter { !told.contains($0) }
     }
     if incompletion == nil && completed == nil { changed.unwritten = children.noteUnwritten(in: context) }
     return changed
+  }
+
+  /// The written objects whose saved rows differ from those that the context has shown. They have other derived values, or the store has
+  /// changed values itself.
+  private func savedOtherwise(_ part: StoreChanges) -> [ManagedObject] {
+    part.published.flatMap { batch, objects in
+      objects.enumerated().compactMap { place, object in
+        object.row.map { $0.hasSameValues(as: batch.pointer(place), object.entity.layout) } == false ? object : nil
+      }
+    }
   }
 
   /// What the save changes for children, by itself or in the store.

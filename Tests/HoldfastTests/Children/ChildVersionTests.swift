@@ -238,6 +238,32 @@ import Testing
     #expect(mine["dogCount"] == .int16(1))
   }
 
+  // MARK: Derived values of the parent's save
+
+  /// The child has inserted or changed the objects, so their rows have the versions that it knows, but other values.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsDerivedValuesThatTheSaveOfItsParentComputes(_ store: TestStore, _ isNew: Bool) throws {
+    let place = try store.makePlace(model: Park.model, classes: []), setup = try place.context()
+    let old = [setup.make("Person"), setup.make("Dog")]
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = true
+    let mine = try isNew ? [child.make("Person"), child.make("Dog")] : old.map { try child.existingObject(with: $0.objectID) }
+    for object in mine { object["name"] = .string("Mine") }
+    try child.save()
+    parent.make("Dog").lead("owner", to: try parent.existingObject(with: mine[0].objectID))
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine[0]["dogCount"] == .int16(1))
+    #expect(try mine[1]["changed"] == parent.existingObject(with: mine[1].objectID)["changed"])
+    // They aren't in conflict.
+    for object in mine { object["name"] = .string("Again") }
+    child.automaticallyMergesChanges = false
+    try child.save()
+    try parent.save()
+    #expect(try place.context().existingObject(with: mine[0].objectID)["name"] == .string("Again"))
+  }
+
   // MARK: Lists without an inverse
 
   /// Only the new owner's row gets another version. The parent has read the list of the former one.
