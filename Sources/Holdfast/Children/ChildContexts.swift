@@ -240,13 +240,16 @@ final class ChildContexts {
     return changed
   }
 
-  /// Notes that the context has no unsaved changes any more. Call it after the other methods for a save, before the changes are settled.
+  /// Notes what a save has settled without writing it. Call it after the other methods for a save, before the changes are settled.
   ///
+  /// - Parameter isSettled: Whether an object has no unsaved changes after the save. True for all unless the save is incomplete, or its outcome
+  ///   was unknown at first.
   /// - Returns: What children have changed or read, and the save didn't write: the context has set values back, or deleted new objects.
-  func noteUnwritten(in context: ContextCore) -> StoreChange {
-    var change = StoreChange()
+  func noteUnwritten(in context: ContextCore, _ isSettled: (ManagedObject) -> Bool) -> StoreChange {
+    var change = StoreChange(), noted: Set<ManagedObject> = []
     for (root, key, former) in known.entries {
-      guard let object = context.registered(root, key) else { continue }
+      guard let object = settledObject(root, key, context, isSettled) else { continue }
+      noted.insert(object)
       if object.isDeleted {
         change.deleted.append(object.id)
       } else if object.unsavedState != former.state || wasReadOtherwise(object) {
@@ -255,18 +258,32 @@ final class ChildContexts {
       }
     }
     for (root, key, state) in readStates.entries {
-      guard let object = context.registered(root, key), known[object] == nil, !object.isDeleted else { continue }
+      guard let object = settledObject(root, key, context, isSettled) else { continue }
+      readStates[object] = nil
+      if object.isDeleted || noted.contains(object) { continue }
       if state != object.unsavedState { counts[object] = (counts[object] ?? 0) + 1 }
       // Derived values may differ from what children have read, too.
       change.updated.append(object.id)
     }
-    readStates.removeAll()
     // Children may have them in lists, also if they haven't read their rows.
-    for object in context.changes.objects where object.isInserted && object.isDeleted && object.objectKey >= 0 && known[object] == nil {
+    for object in context.changes.objects
+    where object.isInserted && object.isDeleted && object.objectKey >= 0 && !noted.contains(object) && isSettled(object) {
       change.deleted.append(object.id)
     }
-    known.removeAll()
+    for object in noted { known[object] = nil }
     return change
+  }
+
+  /// The object with a key, if a save has settled it. What is noted of objects that have left the context is forgotten: they had no changes.
+  private func settledObject(
+    _ root: EntityIndex, _ key: ObjectKey, _ context: ContextCore, _ isSettled: (ManagedObject) -> Bool
+  ) -> ManagedObject? {
+    guard let object = context.registered(root, key) else {
+      known[root, key] = nil
+      readStates[root, key] = nil
+      return nil
+    }
+    return isSettled(object) ? object : nil
   }
 }
 

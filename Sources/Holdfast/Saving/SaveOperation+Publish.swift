@@ -4,8 +4,9 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.reading.groups.removeAll()
-    let changed = context.children.map(noteSave)
-    defer { if let changed { context.children?.report(changeForChildren(changed)) } }
+    noteSaveForChildren()
+    noteUnwrittenForChildren()
+    defer { tellChildren() }
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     let isOnePass = settlesWithRows
     if !isOnePass { for object in context.changes.objects where isSettled(object) { settleLinks(object) } }
@@ -23,21 +24,20 @@ extension SaveOperation {
 
   /// Reports a save that has nothing to write to children, which may have changed or read unsaved objects.
   func reportToChildren() {
-    guard let children = context.children else { return }
-    let changed = noteSave(children)
-    children.report(changeForChildren(changed))
+    noteSaveForChildren()
+    noteUnwrittenForChildren()
+    tellChildren()
   }
 
-  /// The objects that are new or changed for children, and what wasn't written.
-  private typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject], unwritten: StoreChange)
-
-  /// Notes the save in the versions that children see.
-  private func noteSave(_ children: ChildContexts) -> ChangedForChildren {
+  /// Notes the save in the versions that children see. Call it while objects have their unsaved changes.
+  func noteSaveForChildren() {
+    guard let children = context.children, changedForChildren == nil else { return }
     var changed: ChangedForChildren = ([], [], StoreChange())
+    defer { changedForChildren = changed }
     if children.isEmpty {
       children.forgetVersions()
       for part in parts where part.isCommitted { for object in part.inserted { object.flags.remove(.insertedByChild) } }
-      return changed
+      return
     }
     for part in parts where part.isCommitted {
       for object in part.inserted {
@@ -48,9 +48,15 @@ extension SaveOperation {
       let others = savedOtherwise(part), told = others.isEmpty ? [] : Set(changed.inserted + changed.updated)
       changed.updated += others.filter { !told.contains($0) }
     }
-    if incompletion == nil && completed == nil { changed.unwritten = children.noteUnwritten(in: context) }
-    return changed
   }
+
+  /// Notes what the save didn't write in the versions that children see. Call it after ``noteSaveForChildren()``.
+  private func noteUnwrittenForChildren() {
+    guard let children = context.children, !children.isEmpty else { return }
+    changedForChildren?.unwritten = children.noteUnwritten(in: context, isSettled)
+  }
+
+  private func tellChildren() { if let changedForChildren { context.children?.report(changeForChildren(changedForChildren)) } }
 
   /// The written objects whose saved rows differ from those that the context has shown. They have other derived values, or the store has
   /// changed values itself.

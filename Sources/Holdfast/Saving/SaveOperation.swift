@@ -38,6 +38,10 @@ final class SaveOperation {
   var completed: UncertainSave?
   /// The temporary keys of new objects that aren't part of ``completed``: those inserted after it was sent, and those of other stores.
   var newSince: Set<ObjectKey> = []
+  /// The objects that are new or changed for children, and what wasn't written.
+  typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject], unwritten: StoreChange)
+  /// What children are told of; nil without children, and until the save is noted in the versions that they see.
+  var changedForChildren: ChangedForChildren?
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 

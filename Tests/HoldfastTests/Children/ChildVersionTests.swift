@@ -264,6 +264,31 @@ import Testing
     #expect(try place.context().existingObject(with: mine[0].objectID)["name"] == .string("Again"))
   }
 
+  // MARK: Incomplete saves
+
+  /// The store of the discarded object commits, and the other one doesn't. The child isn't in conflict with what it has changed there.
+  @Test(arguments: StorePair.allCases) func aMergingChildFollowsWhatAnIncompleteSaveOfItsParentDiscards(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), parent = try pack.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = true
+    let saved = parent.dog("Saved"), new = parent.dog("New")
+    let mine = try dog("New", child), unsaved = child.dog("Unsaved")
+    try child.assign(unsaved, to: pack.stores[1])
+    try child.save()
+    unsaved.age = 2
+    try child.save()
+    parent.delete(new)
+    pack.faults[1].fail(.commit, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
+    let error = #expect(throws: PersistenceError.self) { try parent.save() }
+    #expect(error?.code == .incompleteSave && !saved.isInserted)
+    try child.processPendingChanges()
+    #expect(mine.isInaccessible && !unsaved.isInaccessible)
+    try parent.save()
+    unsaved.age = 3
+    try child.save()
+    try parent.save()
+    #expect(try dog("Unsaved", pack.context()).age == 3)
+  }
+
   // MARK: Lists without an inverse
 
   /// Only the new owner's row gets another version. The parent has read the list of the former one.
