@@ -222,6 +222,23 @@ final class ChildContexts {
     return true
   }
 
+  /// Whether children that know an object's version know all of its unsaved changes.
+  private func isKnown(_ object: ManagedObject) -> Bool {
+    known[object].map { $0.state == object.unsavedState && !wasReadOtherwise(object) } ?? false
+  }
+
+  /// The objects that children have changed, without changes that they don't know.
+  func knownChanges(among objects: ContiguousArray<ManagedObject>) -> [ManagedObject] {
+    isEmpty ? [] : objects.filter { (counts[$0] ?? 0) > 0 && isKnown($0) }
+  }
+
+  /// Notes that children know the changes that objects still have after a save. They were made after it was sent.
+  func noteRemaining(of objects: [ManagedObject]) {
+    for object in objects where object.isUpdated && !object.isDeleted && (counts[object] ?? 0) > 0 {
+      note(object, as: object.unsavedState)
+    }
+  }
+
   /// Notes that the context is saving objects. Call it while they have their unsaved changes.
   ///
   /// The versions of written rows are greater by 1 afterwards.
@@ -230,8 +247,8 @@ final class ChildContexts {
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
-      let former = known[object], isKnown = former.map { $0.state == object.unsavedState && !wasReadOtherwise(object) } ?? false
-      if !isKnown || former?.accepted != nil { changed.append(object) }
+      let isKnown = isKnown(object)
+      if !isKnown || known[object]?.accepted != nil { changed.append(object) }
       if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
       known[object] = nil
       readStates[object] = nil

@@ -67,6 +67,8 @@ extension SaveOperation {
     coordinator.saveCount.add(1, ordering: .releasing)
     context.leaveGeneration()
     context.awakening.hold()
+    let known = context.children?.knownChanges(among: part.inserted + part.updated) ?? []
+    noteSaveForChildren()
     for object in part.inserted + part.updated { settleLinks(object, uncertain.links[ObjectIdentifier(object)]) }
     let rows = rowsChangedSince(uncertain)
     noteChangedSince(uncertain, rows)
@@ -80,6 +82,7 @@ extension SaveOperation {
       if !object.isDeleted { object.flags.insert(.updated) }
     }
     settle()
+    context.children?.noteRemaining(of: known)
     announce(uncertain)
     callDidSave()
   }

@@ -1,4 +1,5 @@
 import HoldfastStore
+import HoldfastStoreConformance
 import Testing
 
 @testable import Holdfast
@@ -262,6 +263,36 @@ import Testing
     try child.save()
     try parent.save()
     #expect(try place.context().existingObject(with: mine[0].objectID)["name"] == .string("Again"))
+  }
+
+  // MARK: Saves with an unknown outcome
+
+  /// Only the child changes the object: before the parent's save, whose outcome is unknown, and before the parent learns the outcome.
+  @Test(arguments: TestStore.allCases, OutcomeStore.Loss.allCases)
+  func whatAChildChangesWhileAnOutcomeIsUnknownIsNoConflict(_ store: TestStore, _ loss: OutcomeStore.Loss) throws {
+    for isNew in [false, true] {
+      let stack = try LossyStack(store), parent = stack.context, child = ManagedObjectContext(parent: parent)
+      let friend = parent.dog("Friend")
+      if !isNew { parent.dog("Rex") }
+      try parent.save()
+      let mine = try isNew ? child.dog("Rex") : dog("Rex", child)
+      mine.age = 2
+      mine.friends.insert(try child.existingDog(friend.objectID))
+      try child.save()
+      stack.saveInVain(loss)
+      for age in 3...4 {
+        mine.age = age
+        try child.save()
+      }
+      try parent.save()
+      for age in 5...6 {
+        mine.age = age
+        try child.save()
+        try parent.save()
+      }
+      let saved = try dog("Rex", stack.another())
+      #expect(saved.age == 6 && saved.friends.map(\.name) == ["Friend"])
+    }
   }
 
   // MARK: Incomplete saves
