@@ -163,6 +163,14 @@ final class ChildContexts {
     }
   }
 
+  /// Notes that changes of an object's links have been dropped because they have no effect. Its list has just been read.
+  ///
+  /// - Parameter state: The state of the object before.
+  func noteDroppedRecords(of object: ManagedObject, before state: Int) {
+    if known[object]?.state == state { known[object]?.state = object.unsavedState }
+    if readStates[object] == state { readStates[object] = object.unsavedState }
+  }
+
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if !object.hasChanges { return false }

@@ -306,7 +306,11 @@ extension ManagedObject {
 
   /// Sets the destinations from the store's answer.
   final func fire(_ index: Int, _ keys: LinkList) {
-    if !toManyStates()[index].fire(keys) { context.changes.hasDroppedLinkRecords = true }
+    let states = toManyStates(), children = states[index].isChanged ? context.children : nil
+    let former = children.map { _ in unsavedState }
+    if states[index].fire(keys) { return }
+    context.changes.hasDroppedLinkRecords = true
+    if let former { children?.noteDroppedRecords(of: self, before: former) }
   }
 
   /// The store's answer, for all siblings at once; nil if the store fails.

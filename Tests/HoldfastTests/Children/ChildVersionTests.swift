@@ -367,6 +367,26 @@ import Testing
     #expect(try lists.list("renamed", lists.place.context()).ordered(forKey: "items").count == 2)
   }
 
+  /// A child adds a link and removes it again, while the parent has read neither list. So the parent has recorded a removal without an effect,
+  /// until a sibling or the parent itself reads the lists.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func readingAListToWhichAChildHasAddedALinkForAWhileIsNoChangeOfTheParent(_ store: TestStore, _ isReadBySibling: Bool) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try ["Fido", "Rex"].map { try dog($0, child) }
+    mine[0].friends.insert(mine[1])
+    try child.save()
+    mine[0].friends.remove(mine[1])
+    try child.save()
+    let reader = isReadBySibling ? ManagedObjectContext(parent: parent) : parent
+    #expect(try dog("Fido", reader).friends.isEmpty)
+    #expect(try dog("Rex", reader).friendOf.isEmpty)
+    try parent.save()
+    for dog in mine { dog.age = 9 }
+    try child.save()
+    try parent.save()
+    #expect(try dog("Fido", place.context()).age == 9)
+  }
+
   // MARK: Objects that are inserted again
 
   /// The parent deletes a new object, and saves. Or it saves a change of its own together with one of the child, and then another context
