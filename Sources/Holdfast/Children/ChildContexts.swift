@@ -185,13 +185,17 @@ final class ChildContexts {
   private func wasReadOtherwise(_ object: ManagedObject) -> Bool { readStates[object].map { $0 != object.unsavedState } ?? false }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
+  ///
+  /// An object keeps its version if its values and links are those of the store, and children haven't read others. Only rows of other
+  /// objects contain its changed links.
   func noteDiscarding(of objects: some Sequence<ManagedObject>) {
     for object in objects where !object.flags.contains(.detached) {
       if object.isInserted {
         forgetVersions(object.plan.root, object.objectKey)
         continue
       }
-      counts[object] = (counts[object] ?? 0) + 1
+      let isUnchanged = !object.isDeleted && known[object] == nil && object.unsavedState == object.savedState
+      if !isUnchanged || wasReadOtherwise(object) { counts[object] = (counts[object] ?? 0) + 1 }
       known[object] = nil
       readStates[object] = nil
     }
@@ -267,8 +271,8 @@ final class ChildContexts {
 
   /// Notes what a save has settled without writing it. Call it after the other methods for a save, before the changes are settled.
   ///
-  /// - Parameter isSettled: Whether an object has no unsaved changes after the save. True for all unless the save is incomplete, or its outcome
-  ///   was unknown at first.
+  /// - Parameter isSettled: Whether an object has no unsaved changes after the save. True for all unless the save is incomplete, or its
+  ///   outcome was unknown at first.
   /// - Returns: What children have changed or read, and the save didn't write: the context has set values back, or deleted new objects.
   func noteUnwritten(in context: ContextCore, _ isSettled: (ManagedObject) -> Bool) -> StoreChange {
     var change = StoreChange(), noted: Set<ManagedObject> = []
@@ -299,7 +303,8 @@ final class ChildContexts {
     return change
   }
 
-  /// The object with a key, if a save has settled it. What is noted of objects that have left the context is forgotten: they had no changes.
+  /// The object with a key, if a save has settled it. What is noted of objects that have left the context is forgotten: they had no
+  /// changes.
   private func settledObject(
     _ root: EntityIndex, _ key: ObjectKey, _ context: ContextCore, _ isSettled: (ManagedObject) -> Bool
   ) -> ManagedObject? {

@@ -76,10 +76,15 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       }
       objects.append(object)
     }
+    try readFaults(expected.map { ($0.key, $0.entity) }, options)
+  }
+
+  /// Reads the faults among the objects, including those with some keys.
+  private func readFaults(_ needed: [(key: ObjectKey, entity: EntityIndex)], _ options: RequestOptions) throws {
     try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
     if objects.allSatisfy({ $0.mapIndex != .max }) { return }
     // Faults of superentities have left the parent, because their rows are of subentities.
-    let left = expected.filter { parent.registered($0.entity, $0.key) == nil && !parent.isDeleted($0.entity, $0.key) }
+    let left = needed.filter { parent.registered($0.entity, $0.key) == nil && !parent.isDeleted($0.entity, $0.key) }
     let found = ContiguousArray(left.map { parent.make($0.entity, $0.key) })
     objects += found
     try parent.fire(together: found, options)
@@ -107,14 +112,17 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     return collector.first.map { $0.batch[0] }
   }
 
+  /// Reads the parent's objects whose derived values the save changes.
   private func readDerived(_ options: RequestOptions) throws {
+    var needed: [(key: ObjectKey, entity: EntityIndex)] = []
     for changes in request.entities {
       for key in changes.derived.flatMap({ derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } })
       where !parent.isDeleted(changes.entity, key) {
-        objects.append(parent.registered(changes.entity, key) ?? parent.make(changes.entity, key))
+        needed.append((key, changes.entity))
       }
     }
-    try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
+    objects += needed.map { parent.registered($0.entity, $0.key) ?? parent.make($0.entity, $0.key) }
+    try readFaults(needed, options)
   }
 
   /// Reads the ends of changed links that the commit needs, and ordered lists, so that the commit reads nothing.

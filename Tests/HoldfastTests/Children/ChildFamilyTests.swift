@@ -80,4 +80,20 @@ import Testing
     #expect(try scene.keeper(scene.place.context()).animals.map(\.name).sorted() == ["Robin", "Tom"])
     withExtendedLifetime(fault) {}
   }
+
+  /// The child renames the dog, which changes only the derived value of the walk.
+  @Test(arguments: TestStore.allCases) func aDerivedValueIsShownInAParentWithAFaultOfASuperentity(_ store: TestStore) throws {
+    let place = try store.park(), setup = try place.context(), dog = setup.make("Dog", ["name": .string("Rex")])
+    let walk = setup.make("LongWalk", dog: dog)
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let uri = walk.objectID.uriRepresentation.replacing("/LongWalk/", with: "/Walk/")
+    let fault = try parent.object(with: try #require(ManagedObjectID(uriRepresentation: uri)))
+    #expect(fault.isFault && fault.entity.name == "Walk")
+    let mine = try child.existingObject(with: dog.objectID)
+    mine["name"] = .string("Max")
+    try child.save()
+    #expect(try parent.existingObject(with: walk.objectID)["dogName"] == .string("Max"))
+    withExtendedLifetime(fault) {}
+  }
 }

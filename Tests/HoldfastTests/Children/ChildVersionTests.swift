@@ -162,6 +162,25 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
   }
 
+  /// The same if the parent discards the change.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anOwnerWhoseListTheParentSetsBackIsNoConflict(_ store: TestStore, _ isRollback: Bool) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let fido = try dog("Fido", parent), bob = try #require(try parent.one(Person.self) { $0.name == "Bob" })
+    let mine = try #require(try child.one(Person.self) { $0.name == "Bob" }), read = try child.existingDog(fido.objectID)
+    #expect(mine.dogs.isEmpty)
+    fido.owner = bob
+    try child.refresh(mine, mergeChanges: false)
+    #expect(mine.dogs.count == 1)
+    if isRollback { parent.rollback() } else { try parent.refresh(bob, mergeChanges: false) }
+    mine.city = "Rome"
+    try child.save()
+    try parent.save()
+    #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.city == "Rome")
+    // The dog itself was changed.
+    if isRollback { try expectOutdated(read, child) }
+  }
+
   /// The parent shows a new derived value of the owner, whose row it doesn't write.
   @Test(arguments: TestStore.allCases) func anOwnerWhoseDerivedValueASiblingHasChangedIsNoConflict(_ store: TestStore) throws {
     let place = try store.makePlace(model: Park.model, classes: []), setup = try place.context()
@@ -367,8 +386,8 @@ import Testing
     #expect(try lists.list("renamed", lists.place.context()).ordered(forKey: "items").count == 2)
   }
 
-  /// A child adds a link and removes it again, while the parent has read neither list. So the parent has recorded a removal without an effect,
-  /// until a sibling or the parent itself reads the lists.
+  /// A child adds a link and removes it again, while the parent has read neither list. So the parent has recorded a removal without an
+  /// effect, until a sibling or the parent itself reads the lists.
   @Test(arguments: TestStore.allCases, [false, true])
   func readingAListToWhichAChildHasAddedALinkForAWhileIsNoChangeOfTheParent(_ store: TestStore, _ isReadBySibling: Bool) throws {
     let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
