@@ -116,13 +116,14 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func readDerived(_ options: RequestOptions) throws {
     var needed: [(key: ObjectKey, entity: EntityIndex)] = []
     for changes in request.entities {
-      for key in changes.derived.flatMap({ derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } })
-      where !parent.isDeleted(changes.entity, key) {
-        needed.append((key, changes.entity))
-      }
+      for key in derivedKeys(changes) where !parent.isDeleted(changes.entity, key) { needed.append((key, changes.entity)) }
     }
     objects += needed.map { parent.registered($0.entity, $0.key) ?? parent.make($0.entity, $0.key) }
     try readFaults(needed, options)
+  }
+
+  private func derivedKeys(_ changes: SaveRequest.EntityChanges) -> [ObjectKey] {
+    changes.derived.flatMap { derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } }
   }
 
   /// Reads the ends of changed links that the commit needs, and ordered lists, so that the commit reads nothing.
@@ -268,10 +269,13 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// The objects whose derived values the commit has changed.
   private var derivedIDs: [ManagedObjectID] {
-    request.entities.flatMap { changes in
-      changes.derived.flatMap { derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } }
-        .filter { !parent.isDeleted(changes.entity, $0) }.map { parent.places.objectID(changes.entity, $0) }
+    var ids: [ManagedObjectID] = []
+    for changes in request.entities {
+      for key in derivedKeys(changes) where !parent.isDeleted(changes.entity, key) {
+        ids.append(parent.places.objectID(changes.entity, key))
+      }
     }
+    return ids
   }
 
   private func delete(_ changes: SaveRequest.EntityChanges) {

@@ -45,7 +45,9 @@ extension SaveOperation {
         if children.noteFirstSave(of: object) { changed.updated.append(object) }
       }
       changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
-      let others = savedOtherwise(part), told = others.isEmpty ? [] : Set(changed.inserted + changed.updated)
+      let others = savedOtherwise(part)
+      if others.isEmpty { continue }
+      let told = Set(changed.inserted + changed.updated)
       changed.updated += others.filter { !told.contains($0) }
     }
   }
@@ -61,11 +63,15 @@ extension SaveOperation {
   /// The written objects whose saved rows differ from those that the context has shown. They have other derived values, or the store has
   /// changed values itself.
   private func savedOtherwise(_ part: StoreChanges) -> [ManagedObject] {
-    part.published.flatMap { batch, objects in
-      objects.enumerated().compactMap { place, object in
-        object.row.map { $0.hasSameValues(as: batch.pointer(place), object.entity.layout) } == false ? object : nil
+    var found: [ManagedObject] = []
+    for (batch, objects) in part.published {
+      guard let layout = objects.first?.entity.layout else { continue }
+      // Children know only objects with permanent keys.
+      for (place, object) in objects.enumerated() where object.objectKey >= 0 {
+        if let row = object.row, !row.hasSameValues(as: batch.pointer(place), layout) { found.append(object) }
       }
     }
+    return found
   }
 
   /// What the save changes for children, by itself or in the store.
