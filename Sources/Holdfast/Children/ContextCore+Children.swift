@@ -8,6 +8,11 @@ extension ContextCore {
 
   /// Notes that all unsaved changes are discarded, and returns what changes for child contexts.
   func noteDiscarding(in children: ChildContexts) -> StoreChange {
+    // The next child reads the objects as they are then.
+    if children.isEmpty {
+      children.forgetVersions()
+      return StoreChange()
+    }
     children.noteDiscarding(of: changes.objects)
     var change = StoreChange()
     for object in changes.objects where object.objectKey >= 0 && !object.flags.contains(.detached) {

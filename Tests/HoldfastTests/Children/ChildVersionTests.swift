@@ -78,6 +78,21 @@ import Testing
     try expectOutdated(mine, child)
   }
 
+  @Test(arguments: [false, true]) func aParentForgetsWhatReleasedChildrenKnewWhenItDiscardsAllChanges(_ isReset: Bool) throws {
+    let parent = try TestStore.memory.makeKennelsOfTwo().context()
+    try changeInChild(of: parent) { child in
+      try dog("Fido", child).age = 10
+      child.dog("New")
+    }
+    if isReset { parent.reset() } else { parent.rollback() }
+    #expect(parent.core.children?.isUnused == true && parent.core.children?.seesStoredVersions == true)
+    let child = ManagedObjectContext(parent: parent), mine = try dog("Fido", child)
+    mine.age += 1
+    try child.save()
+    try parent.save()
+    #expect(try dog("Fido", parent).age == 4)
+  }
+
   // MARK: Changes that the parent reverts
 
   /// One child has saved the value that the object has when it is saved, 10, or the one that it had before, 3. The other child has read the
