@@ -63,6 +63,7 @@ extension SaveOperation {
   /// The written objects whose saved rows differ from those that the context has shown. They have other derived values, or the store has
   /// changed values itself.
   private func savedOtherwise(_ part: StoreChanges) -> [ManagedObject] {
+    if context.graph.derivations == nil && !part.hasOtherRows { return [] }
     var found: [ManagedObject] = []
     for (batch, objects) in part.published {
       guard let layout = objects.first?.entity.layout else { continue }

@@ -8,6 +8,7 @@ extension StoreChanges {
   func adopt(_ receipt: SaveReceipt) throws {
     others = receipt.others
     if receipt.rows.isEmpty { return }
+    hasOtherRows = true
     do { try replacePublished(by: receipt.rows) } catch {
       others.mayIncludeOthers = true
       throw error

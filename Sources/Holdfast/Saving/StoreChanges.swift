@@ -19,6 +19,8 @@ final class StoreChanges {
   ///
   /// The objects of inserted rows are ranges of one list, so that they aren't retained again.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ArraySlice<ManagedObject>)] = []
+  /// Whether the store's receipt has replaced some of these rows.
+  var hasOtherRows = false
   /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
   /// The values of derived attributes; nil for a model without any.
