@@ -24,9 +24,12 @@ public final class FolderWatch: Sendable {
   ///   - prefix: The beginning of the names of the files that are watched.
   ///   - onChange: Called when at least one of these files was written, created, renamed or removed.
   /// - Throws: ``/HoldfastStore/StoreError`` if the folder can't be watched, for example because it doesn't exist.
-  public init(folder: String, prefix: String, onChange: @escaping @Sendable () -> Void) throws(StoreError) {
+  public convenience init(folder: String, prefix: String, onChange: @escaping @Sendable () -> Void) throws(StoreError) {
     let queue = DispatchQueue(label: "holdfast.watch")
-    let source = try FolderWatch.events(folder, prefix, queue, onChange) ?? FolderWatch.timer(queue, onChange)
+    self.init(try FolderWatch.events(folder, prefix, queue, onChange) ?? FolderWatch.timer(queue, onChange))
+  }
+
+  init(_ source: any DispatchSourceProtocol) {
     source.resume()
     nonisolated(unsafe) let canceled = source  // because a source can be cancelled on any thread
     end = { canceled.cancel() }
@@ -48,7 +51,7 @@ public final class FolderWatch: Sendable {
     #endif
   }
 
-  private static func timer(_ queue: DispatchQueue, _ onChange: @escaping @Sendable () -> Void) -> any DispatchSourceProtocol {
+  static func timer(_ queue: DispatchQueue, _ onChange: @escaping @Sendable () -> Void) -> any DispatchSourceProtocol {
     let source = DispatchSource.makeTimerSource(queue: queue)
     source.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
     source.setEventHandler { onChange() }
@@ -63,7 +66,7 @@ public final class FolderWatch: Sendable {
 
 #if os(Linux) || os(Android)
   /// The system's queue of events in a folder.
-  private struct FolderEvents: Sendable {
+  struct FolderEvents: Sendable {
     let descriptor: Int32
     private let prefix: [UInt8]
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import HoldfastStore
 import Synchronization
@@ -42,29 +43,27 @@ import Testing
     #expect(FileWatch.interval(beforeLook: 1_000_000) > 0)
   }
 
+  @Test func aFolderWithoutEventsIsLookedAtEverySecond() async {
+    let looks = Mutex(0)
+    let watch = FolderWatch(FolderWatch.timer(DispatchQueue(label: "looks")) { looks.withLock { $0 += 1 } })
+    #expect(await eventually { looks.withLock { $0 >= 2 } })
+    watch.cancel()
+  }
+
   #if os(Linux)
     /// The bug: the 129th store of a user, with the usual limit, couldn't be opened.
-    @Test func aFolderIsLookedAtEverySecondIfTheSystemWatchesNoMore() async {
-      await #expect(processExitsWith: .success) { [path = folder.file("folder") as String] in
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        // Dispatch and the clock open their descriptors when they are first used.
-        let first = try FolderWatch(folder: path, prefix: "file", onChange: {})
-        try await Task.sleep(for: .milliseconds(50))
-        let timer = DispatchSource.makeTimerSource()
-        timer.schedule(deadline: .now())
-        timer.resume()
-        try await Task.sleep(for: .milliseconds(50))
+    @Test func theSystemsLimitOfWatchedFoldersIsNoError() async {
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
         // The next descriptor is beyond the limit.
-        let next = open("/", O_RDONLY), reports = Mutex(0)
+        let next = open("/", O_RDONLY), files = __rlimit_resource_t(7)  // RLIMIT_NOFILE, whose type depends on the C library
         close(next)
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(7), &limit)  // RLIMIT_NOFILE, whose type depends on the C library
-        limit.rlim_cur = rlim_t(next)
-        setrlimit(__rlimit_resource_t(7), &limit)
-        let watch = try FolderWatch(folder: path, prefix: "file") { reports.withLock { $0 += 1 } }
-        while reports.withLock({ $0 < 2 }) { try await Task.sleep(for: .milliseconds(50)) }
-        for watch in [first, watch] { watch.cancel() }
-        timer.cancel()
+        var former = rlimit()
+        getrlimit(files, &former)
+        var limit = rlimit(rlim_cur: rlim_t(next), rlim_max: former.rlim_max)
+        setrlimit(files, &limit)
+        let events = try FolderEvents(path, "file")
+        setrlimit(files, &former)
+        precondition(events == nil)
       }
     }
 
