@@ -194,7 +194,7 @@ extension Animal {
     tom.prey = polly
     try setup.save()
     let context = try place.context(), uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
-    let fault = try #require(try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+    let id = try #require(ManagedObjectID(uriRepresentation: uri)), fault = try #require(try context.object(with: id) as? Animal)
     context.animal(Cat.self, "Felix").friends.append(fault)
     #expect(fault.isFault && fault.hasChanges && !(fault is Bird))
     #expect(try context.fetch(FetchRequest<Cat> { $0.prey.hunters.count == 1 }).map(\.name) == ["Tom"])
@@ -212,7 +212,7 @@ extension Animal {
     ours.automaticallyMergesChanges = true
     let tom = try #require(try ours.one(Cat.self) { $0.name == "Tom" })
     let uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
-    let fault = try #require(try ours.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+    let id = try #require(ManagedObjectID(uriRepresentation: uri)), fault = try #require(try ours.object(with: id) as? Animal)
     let felix = ours.animal(Cat.self, "Felix")
     felix.friends.append(fault)
     tom.lives = 3
@@ -232,7 +232,7 @@ extension Animal {
     let uri = polly.objectID.uriRepresentation.replacing("/Bird/", with: "/Animal/")
     func names<Kind: Animal>(_ request: FetchRequest<Kind>) throws -> [String] {
       let context = try place.context()
-      let fault = try #require(try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri))) as? Animal)
+      let id = try #require(ManagedObjectID(uriRepresentation: uri)), fault = try #require(try context.object(with: id) as? Animal)
       context.animal(Cat.self, "Felix").friends.append(fault)
       context.animal(Bird.self, "Robin")
       #expect(fault.isFault && fault.hasChanges && !(fault is Bird))
