@@ -177,7 +177,7 @@ final class Animal: ManagedObject {
   /// Runs a body in the scope of a trait that limits requests, as part of the current case.
   private func withBudget(of limit: Int, _ body: @Sendable () async throws -> Void) async throws {
     let trait = RequestBudgetTrait.requests(atMost: limit)
-    try await trait.provideScope(for: try #require(Test.current), testCase: try #require(Test.Case.current), performing: body)
+    try await trait.provideScope(for: try #require(Test.current), testCase: Test.Case.current, performing: body)
   }
 
   @Test(.testContainer(for: Keeper.self)) func aCaseBeyondItsBudgetHasAnIssue() async throws {

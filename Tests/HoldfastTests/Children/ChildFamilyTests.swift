@@ -52,7 +52,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func aChildLinksAnObjectThatItsParentHasAsAFaultOfASuperentity(_ store: TestStore) throws {
     let scene = try Scene(store), fault = try scene.fault(scene.tom, as: "Animal")
     let visit = scene.child.insert(Visit.self) { $0.day = 7 }
-    visit.animal = try #require(try scene.child.fetch(FetchRequest<Cat>()).first)
+    visit.animal = try scene.child.fetch(FetchRequest<Cat>()).first
     try scene.child.save()
     let same = try #require(try scene.parent.fetch(FetchRequest<Visit>()).first)
     #expect(same.animal is Cat && same.animal?.name == "Tom" && scene.parent.faultError == nil)

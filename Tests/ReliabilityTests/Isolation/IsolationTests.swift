@@ -88,7 +88,7 @@ import Testing
         written.isSet.store(true, ordering: .relaxed)
       }
       // Unlike a lock, a relaxed flag doesn't order the accesses, however slow the machine is.
-      while !written.isSet.load(ordering: .relaxed) { Thread.sleep(forTimeInterval: 0.001) }
+      while !written.isSet.load(ordering: .relaxed) { usleep(1000) }
       number.pointee += 1
     }
   }
