@@ -92,9 +92,10 @@ extension ManagedObjectContext {
 
   /// Discards the unsaved changes of some objects, and keeps all others.
   ///
-  /// New objects leave the context, and objects that they have taken from others return to these. Changed objects become faults, and links
-  /// are restored at both ends, as in ``refresh(_:mergeChanges:)`` without merging. Deleted objects aren't deleted any more; objects that
-  /// were deleted with them by a delete rule still are, unless they are discarded as well. IDs of objects without changes are ignored.
+  /// New objects leave the context, and saved objects that they have taken return to their owners of the last read or save. Changed objects
+  /// become faults, and links are restored at both ends, as in ``refresh(_:mergeChanges:)`` without merging. Deleted objects aren't deleted
+  /// any more; objects that were deleted with them by a delete rule still are, unless they are discarded as well. IDs of objects without
+  /// changes are ignored.
   ///
   /// ```swift
   /// do { try context.save() } catch let error as PersistenceError where error.code == .conflict {

@@ -14,7 +14,8 @@ extension ManagedObjectContext {
   /// - Parameters:
   ///   - type: The class.
   ///   - body: Sets properties. It is called after ``ManagedObject/awakeFromInsert()``.
-  /// - Throws: The closure's error. The object is discarded then, without its delete rules. Objects that it has taken from others return.
+  /// - Throws: The closure's error. The object is discarded then, without its delete rules. Saved objects that it has
+  ///   taken return to their owners of the last read or save.
   @discardableResult public func insert<Object: ManagedObject, Failure: Error>(
     _ type: Object.Type = Object.self, _ body: (Object) throws(Failure) -> Void
   ) throws(Failure) -> Object { try core.insert(type, body) }

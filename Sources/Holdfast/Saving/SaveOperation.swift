@@ -40,7 +40,7 @@ final class SaveOperation {
   var newSince: Set<ObjectKey> = []
   /// The objects that are new or changed for children, and what wasn't written.
   typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject], unwritten: StoreChange)
-  /// What children are told of; nil without children, and until the save is noted in the versions that they see.
+  /// What the save reports to children; nil without children, and until the save is noted in the versions that they see.
   var changedForChildren: ChangedForChildren?
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?

@@ -203,7 +203,7 @@ import Testing
     observation.cancel()
     #expect(stack.recorder.savingRequests == (loss.isCommitted ? [1, 0, 0] : [1, 0, 1]))
     #expect(saved.count == 1 && saved.first?.inserted == [new.objectID])
-    // The object is as it was.
+    // Its reference is cleared before the save, so it has no change.
     #expect(saved.first?.updated == [])
     #expect(!context.hasChanges && old["next"] == .null && new["next"] == .null)
     #expect(try stack.another().all("Node").allSatisfy { $0["next"] == .null })

@@ -85,7 +85,8 @@ extension ContextCore {
     noteChange(object)
   }
 
-  /// Removes a new object. No delete rule is applied, so its destinations stay. Those that it has taken from others return to these.
+  /// Removes a new object. No delete rule is applied, so its destinations stay. Saved ones that it has taken return to
+  /// their owners of the last read or save.
   func discard(_ object: ManagedObject) {
     holdingAwakening { giveBackDestinations(of: object) }
     for relationship in object.entity.relationships + object.entity.transientRelationships {

@@ -74,7 +74,7 @@ extension ContextCore {
     }
   }
 
-  /// Returns the saved objects to their owners that a new object has taken: their rows contain the links.
+  /// Returns saved objects that a new object has taken to the owners that they had at the last read or save.
   func giveBackDestinations(of new: ManagedObject) {
     for relationship in new.entity.relationships {
       guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany else { continue }
