@@ -68,7 +68,7 @@ let package = Package(
       dependencies: [
         "HoldfastFiles", "HoldfastStore", .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
       ]),
-    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"]),
+    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CHoldfastYajl"]),
     .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CHoldfastLibXML2"]),

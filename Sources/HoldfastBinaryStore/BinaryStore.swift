@@ -32,6 +32,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: BinaryFormat(options: options, path: path), at: path, options: options.wholeFile)
-      .relocatable { [options] in .binary(at: $0, options: options) }
+      .relocatable(options, \.wholeFile) { .binary(at: $0, options: $1) }
   }
 }

@@ -47,6 +47,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
-      .relocatable { [options] in .json(at: $0, options: options) }
+      .relocatable(options, \.wholeFile) { .json(at: $0, options: $1) }
   }
 }

@@ -90,6 +90,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.sharedOptions)
-      .relocatable { [options] in .xml(at: $0, options: options) }
+      .relocatable(options, \.wholeFile) { .xml(at: $0, options: $1) }
   }
 }

@@ -19,7 +19,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
   "HoldfastCoreData": ["Holdfast", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastSQLiteStore", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
-  "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"],
+  "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CHoldfastYajl"],
   "HoldfastXMLStore": ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CHoldfastLibXML2"],

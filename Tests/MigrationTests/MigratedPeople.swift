@@ -111,6 +111,28 @@ struct MigratedPeople: Codable, Sendable {
     try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
   }
 
+  /// Migrates by a plan whose code changes values and links, deletes each tenth person, and inserts a company for each hundredth one.
+  func migrateByManyChanges() throws {
+    var plan = MigrationPlan(from: try Self.former())
+    plan.add(try Self.changed(.attribute), named: "changes", isResumable: true) { stage in
+      let context = stage.context
+      try stage.forEach("Person", savingEvery: 300) { old, new in
+        guard case .int64(let number) = old["number"] else { return }
+        try new.setValue("number \(number)", forKey: "note")
+        if number % 10 == 3 { context.delete(new) }
+        if number % 100 != 0 { return }
+        let company = try context.insert(entityNamed: "Company")
+        try company.setValue("new \(number)", forKey: "name")
+        try new.setValue(company, forKey: "company")
+      }
+      try stage.forEach("Company", savingEvery: 2) { old, new in
+        guard case .objects(let people) = try new.value(forKey: "people") else { return }
+        for person in people.prefix(7) { try person.setValue("first of \(old["name"])", forKey: "note") }
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+  }
+
   /// Migrates by a mapping model that also inserts a company with the name of each person.
   func migrateByInsertingMappingModel() throws {
     typealias Property = MappingModelText.Property

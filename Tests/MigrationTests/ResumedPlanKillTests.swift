@@ -6,8 +6,7 @@ import Testing
 
 /// Plans with a resumable stage that are killed at each of their system calls, traced by strace, and continued.
 @Suite(.ownThreads) struct ResumedPlanKillTests {
-  /// The stores whose resumable stages save batch by batch.
-  @Test(arguments: [MigratedStore.sqlite, .coreData])
+  @Test(arguments: MigratedStore.allCases)
   func RA4_aResumableStageThatIsKilledAtAnyCallMakesEachChangeOnce(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [store = store as MigratedStore] in

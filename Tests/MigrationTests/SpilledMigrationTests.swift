@@ -28,6 +28,19 @@ import Testing
     #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
   }
 
+  /// The code changes, deletes and inserts objects and links, in the order of the objects and in another one.
+  @Test(arguments: [MigratedStore.json, .xml, .binary]) func aPlanHasTheSameResultAsInMemory(store: MigratedStore) throws {
+    let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
+    let other = MigratedPeople(store: store, path: folder.file("Other"))
+    try people.fill(5_000)
+    try FileManager.default.copyItem(atPath: people.path, toPath: other.path)
+    try people.migrateByManyChanges()
+    try RowSpill.$residentByteCount.withValue(0) { try other.migrateByManyChanges() }
+    let digests = try [people, other].map { try PersistentStoreCoordinator.verifyPersistentStore($0.description) }
+    #expect(digests[0] == digests[1] && digests[0].objectCount == 4_500 + 6 + 50)
+    #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
+  }
+
   /// A copy is verified by building its tables, which also shows the external files of its rows.
   @Test(arguments: [MigratedStore.json, .xml, .binary])
   func aCopyHasTheSameContentsAndFilesAsInMemory(store: MigratedStore) throws {

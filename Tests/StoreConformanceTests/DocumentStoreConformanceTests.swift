@@ -9,6 +9,13 @@ extension WholeFileHarness {
   static let csv = WholeFileHarness { path, isReadOnly, wholeFile in
     .document(CSVFormat(), at: path, isReadOnly: isReadOnly, options: wholeFile)
   }
+
+  /// The same, written when the store is closed, like the copies that migrations change.
+  static let deferring = WholeFileHarness { path, isReadOnly, wholeFile in
+    var options = wholeFile
+    options.defersWrites = true
+    return .document(CSVFormat(), at: path, isReadOnly: isReadOnly, options: options)
+  }
 }
 
 @Suite struct DocumentStoreConformanceTests {
@@ -22,6 +29,11 @@ extension WholeFileHarness {
 
   @Test(arguments: cases)
   func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: WholeFileHarness.csv, timeLimit: nil) }
+
+  @Test(arguments: StoreConformance.share(for: WholeFileHarness.deferring.capabilities))
+  func holdsWithDeferredWrites(_ rule: StoreConformanceCase) async throws {
+    try await RowSpill.$residentByteCount.withValue(0) { try await rule.run(on: WholeFileHarness.deferring, timeLimit: nil) }
+  }
 
   @Test func declaresEveryAbility() async {
     #expect(await StoreConformance.undeclaredAbilities(of: WholeFileHarness.csv, timeLimit: nil) == [])

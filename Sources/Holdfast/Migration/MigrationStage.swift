@@ -26,7 +26,7 @@ public final class MigrationStage {
   /// ones.
   ///
   /// The objects come entity by entity, in the order of their keys. Changes are saved from time to time, and the objects are released, so that
-  /// the memory doesn't depend on their number. JSON, XML and binary stores save once, at the end of the loop. Don't keep objects from one call
+  /// the memory doesn't depend on their number. Don't keep objects from one call
   /// of the closure to the next. Traps in the closure of another `forEach`.
   ///
   /// In a resumable stage that was interrupted, objects whose changes were saved are left out.
@@ -63,9 +63,7 @@ public final class MigrationStage {
     of kinds: [EntityIndex], after done: Int = 0, savingEvery count: Int? = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
   ) throws {
     let saves = count != nil
-    // A store with all rows in memory writes its entire file in each save.
-    let isWhole = context.persistentStoreCoordinator.persistentStores.first?.capabilities.residentRows ?? false
-    let count = isWhole ? Int.max : max(count ?? .max, 1)
+    let count = max(count ?? .max, 1)
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
     let loop = progress.part(0...0.5)

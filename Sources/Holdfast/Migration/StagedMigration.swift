@@ -162,16 +162,18 @@ struct StagedMigration {
     }
     try StoreCopier.reading(former, old) { reader, _ in
       let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
+      // After an error, what is saved remains for the next attempt.
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
-      // A store with all rows in memory writes its entire file in each save, and saves once.
-      let journal = stage.isResumable && !store.capabilities.residentRows ? try StageJournal(store, context, of: key) : nil
+      let journal = stage.isResumable ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
         try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
         if let unread = reader.unread { throw unread }
       }
       if let journal { try journal.finish() } else { try context.save() }
       try checkRequired(mapping, context, stage.name ?? "")
+      // A whole file is written only now.
+      try coordinator.close()
     }
     if relaxed != nil { try checkConstraints(work, from: model, to: new, stage.name ?? "") }
     return number + 1

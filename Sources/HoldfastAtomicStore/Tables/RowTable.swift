@@ -24,7 +24,7 @@ struct RowLocation: KeyMapElement {
 struct RowTable: Sendable {
   /// A sealed page.
   struct Page: Sendable {
-    let batch: RowBatch
+    fileprivate(set) var batch: RowBatch
     let entity: EntityIndex
     var live: Int
     /// A bitmap of the dead rows; empty if there are none.
@@ -241,6 +241,19 @@ struct RowTable: Sendable {
     pages[number] = nil
     freePages.append(number)
     if page.batch.byteCount < RowTable.smallByteCount { smallPageCount -= 1 }
+  }
+
+  // MARK: Rows in a file
+
+  /// Evicts all rows that are in a file.
+  func evict() { for case let page? in pages { page.batch.evict() } }
+
+  /// Moves the pages that an earlier version of the table hasn't to a temporary file.
+  mutating func spill(to spill: RowSpill, after base: RowTable) {
+    for number in pages.indices {
+      guard let batch = pages[number]?.batch, number >= base.pages.count || base.pages[number]?.batch !== batch else { continue }
+      pages[number]?.batch = spill.kept(batch)
+    }
   }
 
   // MARK: Uniqueness

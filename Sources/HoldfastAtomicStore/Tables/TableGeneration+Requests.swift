@@ -85,7 +85,9 @@ extension PlannedRows {
       builder.beginRow(key: row.key, version: row.version)
       builder.endRow()
     }
+    batch.load()
     rows.forEach(in: batch) { append($0) }
+    batch.evict()
     return builder.seal()
   }
 

@@ -168,7 +168,14 @@ public final class TableStore: Sendable {
   ///
   /// See ``/HoldfastStore/IncrementalStore/prepare(_:options:)`` for the errors. Call ``TablePreparation/publish(token:)`` or
   /// ``TablePreparation/discard()`` on the result; releasing it discards it.
-  public func prepare(_ request: SaveRequest) throws -> TablePreparation {
+  public func prepare(_ request: SaveRequest) throws -> TablePreparation { try prepare(request) { next, _ in next } }
+
+  /// Builds the generation that a save results in.
+  ///
+  /// - Parameter finishing: Returns the generation with the same rows, in other memory.
+  func prepare(
+    _ request: SaveRequest, finishing: (_ next: TableGeneration, _ base: TableGeneration) -> TableGeneration
+  ) throws -> TablePreparation {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("save") }
     guard !isReadOnly else { throw TableError.readOnly("save") }
     let base = try state.withLock { state throws in
@@ -177,7 +184,8 @@ public final class TableStore: Sendable {
       return state.source
     }
     do {
-      return TablePreparation(try TableSave.next(request, after: base.generation()), for: self)
+      let generation = try base.generation()
+      return TablePreparation(finishing(try TableSave.next(request, after: generation), generation), for: self)
     } catch {
       finish(nil)
       throw error

@@ -253,4 +253,19 @@ extension StoreDescription {
     readOnly.file.isReadOnly = true
     self = readable { [readOnly] in WholeFileStore(format: format, at: path, options: readOnly) }
   }
+
+  /// A copy of the description that can also describe such a store in another file, and one that defers its writes, as a migration's copy.
+  ///
+  /// - Parameters:
+  ///   - options: The options of the store.
+  ///   - wholeFile: Where they contain those of a whole file.
+  ///   - describe: Describes the store in another file, with other options.
+  package func relocatable<Options: Sendable>(
+    _ options: Options, _ wholeFile: WritableKeyPath<Options, WholeFileOptions>,
+    _ describe: @escaping @Sendable (_ path: String, Options) -> StoreDescription
+  ) -> StoreDescription {
+    var deferring = options
+    deferring[keyPath: wholeFile].defersWrites = true
+    return relocatable({ describe($0, options) }, withSmallCaches: { [deferring] in describe($0, deferring) })
+  }
 }

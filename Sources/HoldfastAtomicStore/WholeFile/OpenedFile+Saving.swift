@@ -3,7 +3,9 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try usingRows { try prepareSave(request) } }
+
+  private func prepareSave(_ request: SaveRequest) throws -> any PreparedSave {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
     let replacement = try begin()
     var files: ExternalDataSave?
@@ -12,6 +14,10 @@ extension OpenedFile {
       // A commit removes the files of replaced values, so it must be durable.
       replacement.waitsForDisk = files?.touchesFiles ?? false
       let request = files?.request ?? request
+      if files?.touchesFiles != true, let deferred = try deferredSave(request) {
+        replacement.abort()
+        return deferred
+      }
       let base = try tables.source.generation()
       let preparation = try namingFile { try prepareTables(request) }
       let history = try history(with: request, base, preparation.next)
@@ -34,9 +40,9 @@ extension OpenedFile {
   }
 
   /// Prepares the tables. If an inserted key already exists because another process replaced the file, throws a retryable error.
-  private func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
+  func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
     do {
-      return try tables.prepare(request)
+      return try tables.prepare(request) { next, base in spilled?.keeping(next, after: base) ?? next }
     } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
       throw StoreError(
         .storeReplaced, operation: "save",
@@ -47,6 +53,7 @@ extension OpenedFile {
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
+    if options.defersWrites { return deferMetadata(metadata) }
     try rewrite { written in
       written.metadata = metadata
       return true
@@ -56,7 +63,9 @@ extension OpenedFile {
   /// Writes the file with the same rows.
   ///
   /// - Parameter change: Changes the metadata or the history, and returns whether there is anything to write.
-  func rewrite(_ change: (inout Written) throws -> Bool) throws {
+  func rewrite(_ change: (inout Written) throws -> Bool) throws { try usingRows { try rewriteFile(change) } }
+
+  private func rewriteFile(_ change: (inout Written) throws -> Bool) throws {
     let replacement = try begin()
     do {
       var changed = written.withLock { $0 }
@@ -125,7 +134,9 @@ extension OpenedFile {
   /// Records the current file and its rows. `bytes` is nil if the previous file is still in place.
   private func note(_ generation: TableGeneration, _ bytes: FileBytes?, _ parts: [FilePart]) {
     guard let bytes else { return }
-    remember(parts.isEmpty ? .none : .written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
+    // Finding unchanged sections would load the rows of all others.
+    let isCopied = !parts.isEmpty && spilled == nil
+    remember(isCopied ? .written(SavedFile(generation: generation, bytes: bytes, parts: parts)) : .none)
   }
 
   private func noMoreGenerations() -> StoreError {

@@ -23,6 +23,9 @@ final class OpenedFile: Sendable {
   /// What was last written or read. Guarded because saves and metadata calls can overlap. Never held while waiting for the disk.
   let written: Mutex<Written>
 
+  /// The rows that are in a temporary file; nil if all are in memory.
+  let spilled: SpilledStore?
+
   /// Reports saves of other processes; nil if that isn't wanted.
   let watch = Mutex<FileWatch?>(nil)
   /// Held while a read-only store loads a version that another process has saved.
@@ -52,6 +55,8 @@ final class OpenedFile: Sendable {
     var history: HistoryLog?
     /// Made at the first save with a history.
     var historyPlan: HistoryPlan?
+    /// The number of changes since the file was written, which are in the tables only; see ``WholeFileOptions/defersWrites``.
+    var deferredCount = 0
     /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
     /// The file that this process last wrote, or opened page by page. A save copies unchanged sections from it. It remains valid for
@@ -61,7 +66,7 @@ final class OpenedFile: Sendable {
 
   init(
     format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, _ found: OpenedStore, options: WholeFileOptions,
-    host: StoreHost
+    host: StoreHost, spilled: SpilledStore?
   ) {
     let header = found.header
     let mayHaveFiles = tables.schema.model.entities.contains { !$0.externalSlots.isEmpty }
@@ -72,6 +77,7 @@ final class OpenedFile: Sendable {
     self.host = host
     self.file = file
     self.tables = tables
+    self.spilled = spilled
     written = Mutex(
       Written(
         storeUUID: header.storeUUID, generation: header.generation, lineage: Lineage(header.lineage), metadata: header.metadata,
@@ -91,6 +97,21 @@ final class OpenedFile: Sendable {
 
   /// Begins a read view, which keeps the external files that its rows name.
   func beginRead() throws -> any ReadView { try tables.beginRead(keeping: files?.pin()) }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    let source = try tables.source(of: view)
+    guard let spilled else { return try source.fetch(plan, into: sink) }
+    try spilled.reading(tables, into: sink) { try source.fetch(plan, into: $0) }
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    let source = try tables.source(of: view)
+    guard let spilled else { return try source.rows(request, into: sink) }
+    try spilled.reading(tables, into: sink) { try source.rows(request, into: $0) }
+  }
+
+  /// Calls a closure that uses rows without passing them on.
+  func usingRows<Result>(_ body: () throws -> Result) throws -> Result { try spilled?.using(tables, body) ?? body() }
 
   func externalData(_ request: ExternalDataRequest) throws -> Data {
     guard let files else {
@@ -141,6 +162,7 @@ final class OpenedFile: Sendable {
   func note(_ header: StoreFileHeader, _ history: HistoryLog?) {
     written.withLock { written in
       written.lineage = Lineage(header.lineage)
+      written.deferredCount = 0
       written.metadata = header.metadata
       written.kept = header.kept
       written.history = options.history(history, generation: header.generation)

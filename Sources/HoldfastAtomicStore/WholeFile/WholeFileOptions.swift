@@ -56,6 +56,13 @@ public struct WholeFileOptions: Sendable {
   /// its error.
   public var reportsOtherProcesses = false
 
+  /// Whether a save only changes the tables, unless a quarter of the objects changed since the file was written, or external files change.
+  /// Closing the store writes the file; without it, changes since the last writing are lost. Rows that are too many for the memory are in a
+  /// temporary file. Defaults to false.
+  ///
+  /// For a copy that a migration reads or changes batch by batch. No other process may save the file.
+  package var defersWrites = false
+
   /// Creates options.
   public init(
     file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false,

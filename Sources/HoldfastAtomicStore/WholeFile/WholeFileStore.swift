@@ -52,6 +52,7 @@ public final class WholeFileStore: IncrementalStore {
   public var capabilities: StoreCapabilities {
     var capabilities = TableStore.capabilities
     capabilities.externalData = true
+    capabilities.residentRows = !options.defersWrites
     return capabilities
   }
 
@@ -76,11 +77,12 @@ public final class WholeFileStore: IncrementalStore {
     }
     let file = try DurableFile(path: path, options: options.file)
     do {
-      let found = try find(file, model) ?? create(file, model)
+      let spilled = options.defersWrites ? SpilledStore(beside: file) : nil
+      let found = try find(file, model, spilled) ?? create(file, model)
       let tables = TableStore(
         schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly,
         token: Lineage.lastSave(found.header.lineage))
-      let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host)
+      let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host, spilled: spilled)
       if !options.file.isReadOnly { open.collectFiles() }
       if options.reportsOtherProcesses { try open.reportOthers() }
       opened.withLock { $0 = open }
@@ -91,8 +93,11 @@ public final class WholeFileStore: IncrementalStore {
     }
   }
 
-  private func find(_ file: DurableFile, _ model: ManagedObjectModel) throws -> OpenedStore? {
-    try file.read(operation: "open the store") { [format, path, options] in try format.opened($0, model, path, options) }
+  private func find(_ file: DurableFile, _ model: ManagedObjectModel, _ spilled: SpilledStore?) throws -> OpenedStore? {
+    try file.read(operation: "open the store") { [format, path, options] reader in
+      guard let spilled else { return try format.opened(reader, model, path, options) }
+      return OpenedStore(try spilled.loading { try format.load(reader, model, path, options, spillingTo: $0) })
+    }
   }
 
   /// Writes a file without rows, unless another process creates the file first.
@@ -137,14 +142,21 @@ public final class WholeFileStore: IncrementalStore {
   public func verify() throws { try open(to: VerificationRequest.operation).verify() }
 
   /// Closes the file.
-  public func close() throws { closeFile() }
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` if changes that were kept in memory can't be written. Other stores have none.
+  public func close() throws {
+    let open = takeOpened()
+    defer { open?.close() }
+    try open?.writeDeferred()
+  }
 
-  private func closeFile() {
-    let open = opened.withLock { opened in
+  private func closeFile() { takeOpened()?.close() }
+
+  private func takeOpened() -> OpenedFile? {
+    opened.withLock { opened in
       defer { opened = nil }
       return opened
     }
-    open?.close()
   }
 
   private func open(to operation: String) throws -> OpenedFile {
@@ -161,12 +173,12 @@ public final class WholeFileStore: IncrementalStore {
 
   /// Delivers the store's own pages, without copying.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    try open(to: "fetch rows").tables.source(of: view).fetch(plan, into: sink)
+    try open(to: "fetch rows").fetch(plan, in: view, into: sink)
   }
 
   /// Delivers rows by key, in the order of the request.
   public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    try open(to: "read rows").tables.source(of: view).rows(request, into: sink)
+    try open(to: "read rows").rows(request, in: view, into: sink)
   }
 
   /// Returns the destinations of each owner, in ascending order.

@@ -53,8 +53,7 @@ public struct EntityMappingStage {
   /// it never if the mapping has no source or no destination.
   ///
   /// Changes are saved after some thousand objects and at the end, and all objects are released: don't keep them from one call to the next, and
-  /// don't call this method within its closure. JSON, XML and binary stores save once, at the end. Objects that mappings insert are saved
-  /// together.
+  /// don't call this method within its closure. Objects that mappings insert are saved together.
   ///
   /// - Throws: The closure's error, and those of saving. ``/HoldfastStore/MigrationError`` with code `cancelled` if the task was cancelled.
   public func forEach(_ body: (_ old: FormerObject, _ new: ManagedObject) throws -> Void) throws {

@@ -26,8 +26,8 @@ public struct StoreDescription: Sendable {
   public var administration: StoreAnswers
   /// Describes a store of the same type, with the same options, in another file. Nil for a store that isn't a file.
   public private(set) var inFile: (@Sendable (_ path: String) -> StoreDescription)?
-  /// Like ``inFile``, with caches of a few megabytes, for a copy whose rows are read or written once and in order. Equal to ``inFile`` unless
-  /// the type of store has such caches.
+  /// Like ``inFile``, for a copy whose rows are read or written once and in order, batch by batch: caches have a few megabytes, and a whole
+  /// file is written from time to time and when the store is closed. Equal to ``inFile`` for other types of stores.
   public private(set) var inFileWithSmallCaches: (@Sendable (_ path: String) -> StoreDescription)?
   /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore

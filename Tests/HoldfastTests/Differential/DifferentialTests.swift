@@ -31,7 +31,7 @@ private struct Step {
   private static let programCount = TestTier.count(12, full: 300)
   private static let stepCount = 500
 
-  @Test(arguments: TestStore.allCases) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases + [.spilled]) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
     var (saves, refusals) = (0, 0)

@@ -49,6 +49,22 @@ import Testing
     #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [2])
   }
 
+  /// As in the copy that a migration changes batch by batch.
+  @Test(arguments: wholeFiles) func savesThatAreNotWrittenYetAreInTheHistory(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Kennel.model, folder), path = store.path(folder)
+    try insert(40, first)
+    try first.close()
+    let description = try #require(store.description(path).inFileWithSmallCaches?(path))
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description), state = StoreFileState(ofFileAt: path)
+    try insert(1, coordinator)
+    try insert(2, coordinator)
+    #expect(try coordinator.fetchHistory().transactions.map(\.changes.count) == [40, 1, 2])
+    #expect(StoreFileState(ofFileAt: path) == state)
+    try coordinator.close()
+    let again = try store.coordinator(Kennel.model, folder, .ifPresent)
+    #expect(try again.fetchHistory().transactions.map(\.changes.count) == [40, 1, 2])
+  }
+
   @Test(arguments: wholeFiles, [false, true])
   func savesOfOtherProcessesAreInTheHistoryOfAnOpenStore(_ store: HistoryStore, _ isReadOnly: Bool) async throws {
     let first = try store.coordinator(Kennel.model, folder), path = store.path(folder)

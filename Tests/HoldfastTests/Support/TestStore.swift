@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastAtomicStore
 import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastMemoryStore
@@ -22,11 +23,16 @@ enum TestStore: String, CaseIterable, Sendable {
   /// A child of a context on a memory store, whose changes are saved when the place is closed. Only some tests use it: those that reach the
   /// store in other ways don't see what a child has saved, and uniqueness is checked by the save of the parent.
   case child
+  /// A JSON file that is written when it is closed, and whose rows are in a temporary file, like the copies of a migration plan. Only random
+  /// programs use it.
+  case spilled
 
-  /// The stores, without ``child``.
+  /// The stores, without ``child`` and ``spilled``.
   static let allCases: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest, .second]
   /// The stores and ``child``.
   static let withChild = allCases + [.child]
+  /// The stores for random programs.
+  static let withSpilled = withChild + [.spilled]
 
   /// Whether all rows are in memory, so that nothing is prefetched.
   var hasResidentRows: Bool { self == .memory || self == .child || self == .json || self == .xml || self == .binary }
@@ -101,6 +107,7 @@ enum TestStore: String, CaseIterable, Sendable {
       switch store {
       case .memory, .second, .child: .memory(contents: contents)
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.fast))
+      case .spilled: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.deferring))
       case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStoreOptions(wholeFile: Place.fast))
       case .binary:
         .binary(at: folder.appendingPathComponent("Kennel.binary").path, options: BinaryStoreOptions(wholeFile: Place.fast))
@@ -113,6 +120,12 @@ enum TestStore: String, CaseIterable, Sendable {
     private static let fast: WholeFileOptions = {
       var options = WholeFileOptions()
       options.file.durability = .normal
+      return options
+    }()
+
+    private static let deferring: WholeFileOptions = {
+      var options = fast
+      options.defersWrites = true
       return options
     }()
 
@@ -137,7 +150,11 @@ enum TestStore: String, CaseIterable, Sendable {
     }
 
     private func coordinator(_ description: StoreDescription) throws -> PersistentStoreCoordinator {
-      guard store == .second else { return try PersistentStoreCoordinator(model: model, transformers: transformers, store: description) }
+      guard store == .second else {
+        return try RowSpill.$residentByteCount.withValue(store == .spilled ? 0 : RowSpill.residentByteCount) {
+          try PersistentStoreCoordinator(model: model, transformers: transformers, store: description)
+        }
+      }
       let model = try ManagedObjectModel(
         entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
         configurations: [ConfigurationDescription("nothing", [])], composites: model.composites,

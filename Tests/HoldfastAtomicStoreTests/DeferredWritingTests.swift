@@ -1,0 +1,149 @@
+import CSVStore
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+@testable import HoldfastAtomicStore
+
+/// Stores that write their file when they are closed, as the copies that migrations change.
+@Suite struct DeferredWritingTests {
+  private let folder = TemporaryFolder()
+  private var path: String { folder.file("notes.csv") }
+  private let model: ManagedObjectModel
+
+  init() throws {
+    let text = AttributeDescription("text", .string),
+      image = AttributeDescription("image", .data, isOptional: true, allowsExternalBinaryDataStorage: true)
+    model = try ManagedObjectModel(entities: [EntityDescription("Note", attributes: [text, image])])
+  }
+
+  private func open(_ change: (inout WholeFileOptions) -> Void = { _ in }) throws -> ManagedObjectContext {
+    var options = WholeFileOptions()
+    options.defersWrites = true
+    options.externalData.threshold = 100
+    change(&options)
+    return try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: path, options: options)))
+  }
+
+  private func insert(_ numbers: Range<Int>, _ context: ManagedObjectContext) throws {
+    for number in numbers { try context.insert(entityNamed: "Note").setValue(.string("\(number)"), forKey: "text") }
+    try context.save()
+  }
+
+  private func file() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+
+  /// The number of objects in the file.
+  private func storedCount() throws -> Int {
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: path, isReadOnly: true))
+    defer { try? coordinator.close() }
+    return try ManagedObjectContext(coordinator: coordinator).count(for: FetchRequest<ManagedObject>(entityName: "Note"))
+  }
+
+  @Test func theFileIsWrittenAfterChangesOfAQuarterOfTheObjectsAndWhenTheStoreIsClosed() throws {
+    let context = try open()
+    try insert(0..<100, context)
+    var counts = [try storedCount()]
+    for start in [100, 110, 120, 130] {
+      try insert(start..<start + 10, context)
+      counts.append(try storedCount())
+    }
+    // 30 changes of 120 objects are a quarter of them.
+    #expect(counts == [100, 100, 100, 130, 130])
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Note")) == 140)
+    try context.persistentStoreCoordinator.close()
+    #expect(try storedCount() == 140)
+  }
+
+  @Test func closingAStoreWithoutChangesWritesNothing() throws {
+    let context = try open()
+    try insert(0..<10, context)
+    let state = StoreFileState(ofFileAt: path)
+    try context.persistentStoreCoordinator.close()
+    #expect(StoreFileState(ofFileAt: path) == state)
+  }
+
+  @Test func metadataIsWrittenWithTheObjects() throws {
+    let context = try open()
+    try insert(0..<100, context)
+    let before = try file()
+    try context.persistentStoreCoordinator.setMetadata(["step": 1])
+    try insert(100..<101, context)
+    #expect(try file() == before)
+    #expect(context.persistentStoreCoordinator.persistentStores[0].metadata == ["step": 1])
+    try context.persistentStoreCoordinator.close()
+    let description = StoreDescription.document(CSVFormat(), at: path)
+    #expect(try PersistentStoreCoordinator.metadata(for: description).userInfo == ["step": 1])
+    #expect(try storedCount() == 101)
+  }
+
+  @Test func aSaveThatWritesExternalFilesWritesTheFile() throws {
+    let context = try open()
+    try insert(0..<100, context)
+    let note = try context.insert(entityNamed: "Note")
+    try note.setValue(.string("large"), forKey: "text")
+    try note.setValue(.data(Data(repeating: 7, count: 1_000)), forKey: "image")
+    try context.save()
+    #expect(try storedCount() == 101)
+    try insert(101..<102, context)
+    #expect(try storedCount() == 101)
+    try context.persistentStoreCoordinator.close()
+    #expect(try storedCount() == 102)
+  }
+
+  @Test func aFileThatCannotBeWrittenIsAnErrorOfClosingAndStaysAsItWas() throws {
+    let context = try open { $0.file.fileSystem = POSIXFileSystem().withRoom(20 << 10) }
+    try insert(0..<100, context)
+    let before = try file()
+    try insert(100..<110, context)
+    let text = String(repeating: "a", count: 50 << 10)
+    try context.insert(entityNamed: "Note").setValue(.string(text), forKey: "text")
+    try context.save()
+    let error = #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.close() }
+    #expect(error?.code == .diskFull, "\(String(describing: error))")
+    #expect(try file() == before)
+  }
+
+  @Test func changesInMemoryAreNotLostInSilenceWhenAnotherStoreSavesTheFile() throws {
+    let context = try open()
+    try insert(0..<100, context)
+    try insert(100..<101, context)
+    let other = try open { $0.defersWrites = false }
+    try insert(101..<102, other)
+    try other.persistentStoreCoordinator.close()
+    let error = #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.close() }
+    #expect(error?.code == .storeReplaced, "\(String(describing: error))")
+    #expect(try storedCount() == 101)
+  }
+
+  @Test func aSaveThatFailsChangesNothing() throws {
+    let store = WholeFileStore(format: DocumentFile(CSVFormat(), path, deferring), at: path, options: deferring)
+    let identity = try store.open(model: model, host: .none).identity, note = try #require(model.entity(named: "Note"))
+    func save(_ keys: [ObjectKey]) throws -> any PreparedSave {
+      let builder = RowBatchBuilder(entity: note, identity: identity)
+      for key in keys { try builder.append(key: key, version: 1, values: note.slots.map { $0.name == "text" ? .string("a") : .null }) }
+      var changes = SaveRequest.EntityChanges(entity: note.index)
+      changes.inserted.append(builder.seal())
+      return try store.prepare(SaveRequest(entities: [changes]), options: .none)
+    }
+    let keys = try store.reserveKeys(entity: note.index, count: 102).sorted()
+    _ = try save(Array(keys[..<100])).commit()
+    let before = try file()
+    try save([keys[100]]).abort()
+    _ = try save([keys[101]]).commit()
+    #expect(throws: StoreError.self) { try save([keys[0]]) }
+    #expect(try file() == before)
+    try store.close()
+    #expect(try storedCount() == 101)
+  }
+
+  private var deferring: WholeFileOptions {
+    var options = WholeFileOptions()
+    options.defersWrites = true
+    return options
+  }
+}
