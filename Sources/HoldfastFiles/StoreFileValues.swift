@@ -16,6 +16,8 @@ public struct StoreFileHandle: Sendable, Hashable {
 ///
 /// Inode numbers are reused and clocks are coarse. Equal identities strongly suggest that a file is unchanged; different ones mean
 /// only that it may have changed. The generation in the file is authoritative.
+///
+/// Times are numbers of nanoseconds, as the system reports them, because a `Date` is too coarse to distinguish them.
 public struct FileIdentity: Sendable, Hashable {
   /// The file's device.
   public var device: UInt64

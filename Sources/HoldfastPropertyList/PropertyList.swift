@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A property list as a tree of values, in Apple's binary or XML format.
 ///
 /// ```swift
@@ -41,8 +47,8 @@ public enum PropertyList: Sendable, Hashable {
   public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
   /// The floating-point number, or nil for another type. Whole numbers aren't converted.
   public var real: Double? { if case .real(let number) = self { number } else { nil } }
-  /// The date as seconds since 2001-01-01T00:00:00Z, or nil for another type.
-  public var date: Double? { if case .date(let seconds) = self { seconds } else { nil } }
+  /// The date, or nil for another type.
+  public var date: Date? { if case .date(let seconds) = self { Date(timeIntervalSinceReferenceDate: seconds) } else { nil } }
   /// The bytes, or nil for another type.
   public var data: [UInt8]? { if case .data(let bytes) = self { bytes } else { nil } }
   /// The text, or nil for another type.

@@ -30,16 +30,16 @@ public struct ReplayReport: Sendable, Hashable, Codable {
     public var replayed: Times
   }
 
-  /// Durations in seconds.
+  /// The durations of several requests.
   public struct Times: Sendable, Hashable, Codable {
     /// The sum.
-    public var total: Double
+    public var total: Duration
     /// The median.
-    public var median: Double
+    public var median: Duration
 
     init(_ seconds: [Double]) {
-      total = seconds.reduce(0, +)
-      median = seconds.isEmpty ? 0 : seconds.sorted()[seconds.count / 2]
+      total = .seconds(seconds.reduce(0, +))
+      median = .seconds(seconds.isEmpty ? 0 : seconds.sorted()[seconds.count / 2])
     }
   }
 
@@ -95,8 +95,8 @@ extension ReplayReport: CustomStringConvertible {
 
   private static func padded(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(1, width - text.count)) + text }
 
-  private static func milliseconds(_ seconds: Double) -> String {
-    let thousandths = Int((seconds * 1e6).rounded())
+  private static func milliseconds(_ duration: Duration) -> String {
+    let microseconds = duration / .microseconds(1), thousandths = Int(microseconds.rounded())
     let fraction = String(thousandths % 1000)
     return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
   }

@@ -31,6 +31,12 @@ import Testing
     }
   }
 
+  @Test func aDateIsReadExactly() throws {
+    let list = try PropertyList(PropertyList.dictionary(["born": .date(86_400.1), "height": .real(0.5)]).binary)
+    #expect(list["born"]?.date == Date(timeIntervalSinceReferenceDate: 86_400.1))
+    #expect(list["height"]?.date == nil)
+  }
+
   @Test func foundationReadsWhatIsWritten() throws {
     let list: PropertyList = [
       "name": .string("Zoë"), "age": .integer(300), "below": .integer(-5), "height": .real(0.5), "dog": .bool(true), "born": .date(86_400),

@@ -62,6 +62,8 @@ import Testing
       let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
       #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other): \(report)")
       #expect(report.costs.contains { $0.kind == "fetch rows" && $0.requestCount > 0 } && report.requestCount > 20)
+      let times = report.costs.flatMap { [$0.recorded, $0.replayed] }
+      #expect(times.contains { $0.median > .zero } && times.allSatisfy { $0.median >= .zero && $0.total >= $0.median }, "\(report)")
       #expect(report.recordedType != "" && report.replayedType != "")
     }
   }

@@ -34,7 +34,8 @@ import Testing
         objectID: id, kind: .updated, updatedProperties: ["age", "name"], formerValues: ["age": .int64(1), "name": .null]),
       HistoryTransaction.Change(objectID: id, kind: .deleted, tombstone: ["name": .string("Fido")]),
     ]
-    let transaction = HistoryTransaction(state: state, number: 7, time: 12.5, author: "sync", contextName: "import", changes: changes)
+    let time = Date(timeIntervalSinceReferenceDate: 12.5)
+    let transaction = HistoryTransaction(state: state, number: 7, time: time, author: "sync", contextName: "import", changes: changes)
     let history = HistoryTransactions(transactions: [transaction], state: state)
     #expect(try coded(history) == history)
   }

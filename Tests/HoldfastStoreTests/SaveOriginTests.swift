@@ -18,9 +18,20 @@ import Testing
   }
 
   @Test func aRequestKeepsItsOriginWhenEncoded() throws {
-    let origin = SaveOrigin(author: "importer", contextName: "night", time: 700_000_000.5)
+    let origin = SaveOrigin(author: "importer", contextName: "night", time: Date(timeIntervalSinceReferenceDate: 700_000_000.5))
     let request = SaveRequest(origin: origin)
     #expect(try JSONDecoder().decode(SaveRequest.self, from: JSONEncoder().encode(request)).origin == origin)
     #expect(SaveRequest().origin == nil)
+  }
+
+  /// Recordings contain it.
+  @Test func aTimeIsEncodedInSecondsAndDecodedExactly() throws {
+    for seconds in [0, 0.1 + 0.2, -1e9 - 0.25, 785_000_000.1234567] {
+      let origin = SaveOrigin(time: Date(timeIntervalSinceReferenceDate: seconds))
+      let decoded = try JSONDecoder().decode(SaveOrigin.self, from: JSONEncoder().encode(origin))
+      #expect(decoded == origin && decoded.time.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern)
+    }
+    let text = try JSONEncoder().encode(SaveOrigin(time: Date(timeIntervalSinceReferenceDate: 700_000_000.5)))
+    #expect(String(decoding: text, as: UTF8.self).contains(#""time":700000000.5"#))
   }
 }

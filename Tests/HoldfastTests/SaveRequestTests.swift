@@ -25,7 +25,7 @@ import Testing
 
   @Test func aSaveHasAnIDAuthorAndTime() throws {
     let seen = Seen(), (context, _) = try TestStore.memory.makePlace().recording { OriginStore($0, seen) }
-    let start = Date().timeIntervalSinceReferenceDate
+    let start = Date()
     let dog = context.dog("rex")
     try context.save()
     (context.name, context.transactionAuthor) = ("night", "importer")
@@ -34,7 +34,7 @@ import Testing
     let origins = seen.origins.withLock { $0 }
     #expect(origins.map(\.contextName) == [nil, "night"] && origins.map(\.author) == [nil, "importer"])
     #expect(origins[0].id != origins[1].id)
-    for origin in origins { #expect((start...Date().timeIntervalSinceReferenceDate).contains(origin.time)) }
+    for origin in origins { #expect((start...Date()).contains(origin.time)) }
   }
 
   @Test(arguments: TestStore.allCases) func aConflictThatACommitFindsIsReportedAsAConflict(_ store: TestStore) throws {

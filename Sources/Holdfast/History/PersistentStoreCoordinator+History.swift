@@ -57,8 +57,7 @@ extension PersistentStoreCoordinator {
     try refuseForeign(token, HistoryRequest.operation)
     try forEachHistory(HistoryRequest.operation) { store in
       let answer = try store.monitored.answers.perform(
-        HistoryRequest(
-          after: token?.states[store.identifier], since: date?.timeIntervalSinceReferenceDate, author: author, limit: limit))
+        HistoryRequest(after: token?.states[store.identifier], since: date, author: author, limit: limit))
       result.token.states[store.identifier] = answer.state
       found.append((store, answer.transactions))
     }
@@ -101,8 +100,7 @@ extension PersistentStoreCoordinator {
     try refuseForeign(token, HistoryDeletionRequest.operation)
     try forEachHistory(HistoryDeletionRequest.operation) { store in
       if let token, token.states[store.identifier] == nil { return }
-      let request = HistoryDeletionRequest(
-        upTo: token?.states[store.identifier], earlierThan: date?.timeIntervalSinceReferenceDate)
+      let request = HistoryDeletionRequest(upTo: token?.states[store.identifier], earlierThan: date)
       count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
     }
     return count
@@ -139,7 +137,7 @@ extension PersistentHistoryTransaction {
     token = PersistentHistoryToken(states: [store.identifier: transaction.state])
     storeIdentifier = store.identifier
     transactionNumber = transaction.number
-    timestamp = Date(timeIntervalSinceReferenceDate: transaction.time)
+    timestamp = transaction.time
     author = transaction.author
     contextName = transaction.contextName
     processID = transaction.processID

@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A transaction as it is kept in a file's history. On disk: do not change.
 struct KeptTransaction: Codable {
   /// Changes of the same kind to objects of one entity.
@@ -34,7 +40,8 @@ struct KeptTransaction: Codable {
 
   init(number: Int64, _ origin: SaveOrigin?, changes: [Changes]) {
     let origin = origin ?? SaveOrigin()
-    (self.number, time, author, context) = (number, origin.time, origin.author, origin.contextName)
+    (self.number, author, context) = (number, origin.author, origin.contextName)
+    time = origin.time.timeIntervalSinceReferenceDate
     process = HistoryTransaction.currentProcessID
     self.changes = changes
   }

@@ -1,6 +1,12 @@
 import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension WholeFileOptions {
   /// The history of a file that was read, or an empty one if it has none but saves will write one.
   ///
@@ -49,13 +55,14 @@ extension OpenedFile {
     try log.forEach(from: after + 1) { number, text in
       if let limit = request.limit, transactions.count >= limit { return false }
       let kept = try transaction(number, text, HistoryRequest.operation)
-      if let since = request.since, kept.time < since { return true }
+      if let since = request.since?.timeIntervalSinceReferenceDate, kept.time < since { return true }
       if let author = request.author, kept.author?.utf8.elementsEqual(author.utf8) != true { return true }
       changeCount += kept.changeCount
       if changeCount > KeptTransaction.limit { throw tooLarge() }
+      let time = Date(timeIntervalSinceReferenceDate: kept.time)
       transactions.append(
         HistoryTransaction(
-          state: tokens.token(number, kept.time), number: number, time: kept.time, author: kept.author, contextName: kept.context,
+          state: tokens.token(number, time), number: number, time: time, author: kept.author, contextName: kept.context,
           processID: kept.process, changes: kept.changes.flatMap(changes)))
       return true
     }
@@ -82,7 +89,11 @@ extension OpenedFile {
       log.forEach(from: log.first) { number, text in
         if number > last { return false }
         // A damaged transaction can be deleted, too.
-        if let time = request.earlierThan, let kept = try? transaction(number, text, operation), kept.time >= time { return false }
+        if let time = request.earlierThan?.timeIntervalSinceReferenceDate, let kept = try? transaction(number, text, operation),
+          kept.time >= time
+        {
+          return false
+        }
         count += 1
         return true
       }
@@ -111,9 +122,9 @@ extension OpenedFile {
       storeUUID: tables.schema.identity.storeUUID, first: log.first, last: log.last,
       error: { StoreError($0, operation: operation, path: self.path, reason: $1) },
       time: { number in
-        var time: Double?
+        var time: Date?
         try log.forEach(from: number) { found, text in
-          if found == number { time = try self.transaction(number, text, operation).time }
+          if found == number { time = try Date(timeIntervalSinceReferenceDate: self.transaction(number, text, operation).time) }
           return false
         }
         return time

@@ -7,6 +7,8 @@ struct HistoryDeletion {
   init(_ writer: SQLiteConnection) { self.writer = writer }
 
   /// Deletes transactions up to one, if they are earlier than a time, and the texts that only they used. Returns the number of transactions.
+  ///
+  /// - Parameter time: In seconds since 2001-01-01T00:00:00Z.
   func delete(upTo last: Int64, earlierThan time: Double = .infinity) throws -> Int {
     // A transaction may have an earlier time than one before it. The history keeps no gaps, so deletion ends at the first one to keep.
     let find = try writer.statement(

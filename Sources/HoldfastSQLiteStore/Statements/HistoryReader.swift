@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Reads the history of a file, in one transaction.
 struct HistoryReader {
   let store: OpenStore
@@ -26,7 +32,7 @@ struct HistoryReader {
       ORDER BY t.Z_PK LIMIT ?4
       """)
     select.bind(after, at: 1)
-    select.bind(request.since ?? -.infinity, at: 2)
+    select.bind(request.since?.timeIntervalSinceReferenceDate ?? -.infinity, at: 2)
     if let author = request.author { try select.bind(author, at: 3) } else { select.bindNull(at: 3) }
     select.bind(Int64(request.limit ?? -1), at: 4)
     var transactions: [HistoryTransaction] = []
@@ -35,10 +41,11 @@ struct HistoryReader {
       guard select.type(1) == .float || select.type(1) == .integer else {
         throw damaged("The time of transaction \(number) isn't a number.")
       }
+      let time = Date(timeIntervalSinceReferenceDate: select.double(1))
       transactions.append(
         HistoryTransaction(
-          state: tokens.token(number, select.double(1)), number: number, time: select.double(1), author: text(select, 2),
-          contextName: text(select, 3), processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number, columns)))
+          state: tokens.token(number, time), number: number, time: time, author: text(select, 2), contextName: text(select, 3),
+          processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number, columns)))
     }
     if let limit = request.limit, transactions.count >= limit {
       return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? tokens.token(after))
@@ -51,7 +58,8 @@ struct HistoryReader {
   func delete(_ request: HistoryDeletionRequest) throws -> Int {
     try requireHistory()
     let last = try request.upTo.map { try tokens().number(of: $0) } ?? .max
-    return try HistoryDeletion(connection).delete(upTo: last, earlierThan: request.earlierThan ?? .infinity)
+    let time = request.earlierThan?.timeIntervalSinceReferenceDate ?? .infinity
+    return try HistoryDeletion(connection).delete(upTo: last, earlierThan: time)
   }
 
   private func text(_ statement: SQLiteStatement, _ column: Int) -> String? {
@@ -220,11 +228,11 @@ struct HistoryReader {
   }
 
   /// The time of a transaction; nil if it was deleted.
-  private func time(of number: Int64) throws -> Double? {
+  private func time(of number: Int64) throws -> Date? {
     let select = try connection.statement("SELECT ZTIMESTAMP FROM ATRANSACTION WHERE Z_PK = ?1")
     select.bind(number, at: 1)
     defer { select.reset() }
-    return try select.step() ? select.double(0) : nil
+    return try select.step() ? Date(timeIntervalSinceReferenceDate: select.double(0)) : nil
   }
 
   // MARK: Errors

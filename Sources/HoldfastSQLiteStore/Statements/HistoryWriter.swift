@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Writes the history of one save, in the save's transaction.
 final class HistoryWriter {
   private let request: SaveRequest
@@ -191,7 +197,7 @@ final class HistoryWriter {
       }
     }
     insert.bind(transaction, at: 1)
-    insert.bind(request.origin?.time ?? SaveOrigin().time, at: 2)
+    insert.bind((request.origin ?? SaveOrigin()).time.timeIntervalSinceReferenceDate, at: 2)
     try insert.run()
   }
 

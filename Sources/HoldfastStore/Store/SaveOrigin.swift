@@ -14,13 +14,11 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
   public var author: String?
   /// The name of the context; nil if it has none.
   public var contextName: String?
-  /// The time at which the save began, in seconds since 2001-01-01T00:00:00Z.
-  public var time: Double
+  /// The time at which the save began.
+  public var time: Date
 
   /// Creates an origin. Defaults to a new ID and the current time.
-  public init(
-    id: UUID = SaveOrigin.newID(), author: String? = nil, contextName: String? = nil, time: Double = Date().timeIntervalSinceReferenceDate
-  ) {
+  public init(id: UUID = SaveOrigin.newID(), author: String? = nil, contextName: String? = nil, time: Date = Date()) {
     self.id = id
     self.author = author
     self.contextName = contextName

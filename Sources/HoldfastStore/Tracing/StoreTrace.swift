@@ -65,14 +65,12 @@ public struct StoreTrace: Sendable {
     duration = .zero
   }
 
-  /// The duration in seconds.
-  public var seconds: Double { duration / .seconds(1) }
-
   /// The trace as attributes with the names of OpenTelemetry's semantic conventions for database clients. Other names begin with
-  /// `holdfast.`.
+  /// `holdfast.`. The duration is in seconds.
   ///
   /// - Parameter system: The name of the store type, for `db.system.name`. Defaults to ``storeType`` in lower case.
   public func attributes(system: String? = nil) -> [String: String] {
+    let seconds = duration / .seconds(1)
     var attributes = ["db.operation.name": operation.rawValue, "holdfast.duration": "\(seconds)"]
     attributes["db.system.name"] = system ?? storeType?.lowercased()
     attributes["db.collection.name"] = entity

@@ -1,16 +1,22 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A request for transactions in the store's history, in the order of their commits.
 public struct HistoryRequest: StoreRequest {
   /// The last transaction that the caller knows; nil for all transactions.
   public var after: StateToken?
-  /// The earliest time of a transaction, in seconds since 2001-01-01T00:00:00Z; nil for all transactions.
-  public var since: Double?
+  /// The earliest time of a transaction; nil for all transactions.
+  public var since: Date?
   /// The author of the transactions; nil for all authors.
   public var author: String?
   /// The maximum number of transactions; nil for no maximum.
   public var limit: Int?
 
   /// Creates a request. By default, it requests the entire history.
-  public init(after: StateToken? = nil, since: Double? = nil, author: String? = nil, limit: Int? = nil) {
+  public init(after: StateToken? = nil, since: Date? = nil, author: String? = nil, limit: Int? = nil) {
     self.after = after
     self.since = since
     self.author = author
@@ -57,11 +63,11 @@ public struct HistoryStateRequest: StoreRequest {
 public struct HistoryDeletionRequest: StoreRequest {
   /// The last transaction to delete; nil for no limit.
   public var upTo: StateToken?
-  /// The time of the first transaction to keep, in seconds since 2001-01-01T00:00:00Z; nil for no limit.
-  public var earlierThan: Double?
+  /// The time of the first transaction to keep; nil for no limit.
+  public var earlierThan: Date?
 
   /// Creates a request. A transaction is deleted if both limits allow it; without limits, the entire history is.
-  public init(upTo: StateToken? = nil, earlierThan: Double? = nil) {
+  public init(upTo: StateToken? = nil, earlierThan: Date? = nil) {
     self.upTo = upTo
     self.earlierThan = earlierThan
   }
@@ -135,8 +141,8 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
   public var state: StateToken
   /// The number of the transaction in its store. Later transactions have greater numbers.
   public var number: Int64
-  /// The time of the save, in seconds since 2001-01-01T00:00:00Z.
-  public var time: Double
+  /// The time of the save.
+  public var time: Date
   /// The author of the save; nil if the context had none.
   public var author: String?
   /// The name of the context; nil if it had none.
@@ -153,7 +159,7 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
 
   /// Creates a transaction.
   public init(
-    state: StateToken, number: Int64, time: Double, author: String? = nil, contextName: String? = nil, processID: String? = nil,
+    state: StateToken, number: Int64, time: Date, author: String? = nil, contextName: String? = nil, processID: String? = nil,
     bundleID: String? = nil, changes: [Change]
   ) {
     self.state = state

@@ -1,13 +1,19 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// The tokens of a store's history, for stores that keep one.
 ///
 /// A token is the number of a transaction and its time, which distinguishes it from another one with the number in a copy of the store. Both
-/// are 64-bit words, big-endian.
+/// are 64-bit words, big-endian; the time is a floating-point number of seconds since 2001-01-01T00:00:00Z.
 public struct HistoryTokens {
   private let storeUUID: String
   private let last: Int64
   /// The number of the first transaction that wasn't deleted; that of the next one if there is none.
   public let first: Int64
-  private let time: (Int64) throws -> Double?
+  private let time: (Int64) throws -> Date?
   private let error: (StoreError.Code, String) -> StoreError
 
   /// Creates the tokens of a history.
@@ -17,10 +23,10 @@ public struct HistoryTokens {
   ///   - first: The number of the first transaction that wasn't deleted; `last` + 1 if there is none.
   ///   - last: The number of the last transaction, even if it was deleted; 0 if there never was one.
   ///   - error: Creates an error with a code and a reason.
-  ///   - time: Returns the time of a transaction, in seconds since 2001-01-01T00:00:00Z; nil if it was deleted.
+  ///   - time: Returns the time of a transaction; nil if it was deleted.
   public init(
     storeUUID: String, first: Int64, last: Int64, error: @escaping (StoreError.Code, String) -> StoreError,
-    time: @escaping (Int64) throws -> Double?
+    time: @escaping (Int64) throws -> Date?
   ) {
     (self.storeUUID, self.first, self.last, self.error, self.time) = (storeUUID, first, last, error, time)
   }
@@ -31,11 +37,11 @@ public struct HistoryTokens {
   /// The token of a transaction.
   ///
   /// - Throws: Errors of reading its time.
-  public func token(_ number: Int64) throws -> StateToken { token(number, try time(number) ?? 0) }
+  public func token(_ number: Int64) throws -> StateToken { token(number, try time(number) ?? Date(timeIntervalSinceReferenceDate: 0)) }
 
   /// The token of a transaction whose time is known.
-  public func token(_ number: Int64, _ time: Double) -> StateToken {
-    let words = [UInt64(bitPattern: number), time.bitPattern]
+  public func token(_ number: Int64, _ time: Date) -> StateToken {
+    let words = [UInt64(bitPattern: number), time.timeIntervalSinceReferenceDate.bitPattern]
     return StateToken(
       storeUUID: storeUUID, bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } })
   }
@@ -51,7 +57,8 @@ public struct HistoryTokens {
     }
     let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
     let number = Int64(bitPattern: words[0])
-    if try number < 0 || number > last || words[1] != 0 && time(number).map({ $0.bitPattern != words[1] }) == true {
+    func isOther(_ time: Date) -> Bool { time.timeIntervalSinceReferenceDate.bitPattern != words[1] }
+    if try number < 0 || number > last || words[1] != 0 && time(number).map(isOther) == true {
       throw error(
         .stateUnavailable,
         "The token isn't of this history: an earlier version or another copy of the file has replaced it. Take the current token, "
