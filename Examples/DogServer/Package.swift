@@ -40,7 +40,8 @@ let package = Package(
       name: "DogServiceTests",
       dependencies: [
         "DogService", "DogServer", .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "HoldfastSQLiteStore", package: "holdfast"), .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
+        .product(name: "HoldfastStoreConformance", package: "holdfast"), .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdTesting", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
       ]),
   ],

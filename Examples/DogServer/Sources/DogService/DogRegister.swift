@@ -8,7 +8,7 @@ package struct DogRegister: Sendable {
 
   /// Opens a store, or creates it.
   ///
-  /// - Parameter timeout: The maximum duration of a request to the store. Defaults to 5 seconds.
+  /// - Parameter timeout: The maximum duration of a fetch or a save, including its wait for other saves. Defaults to 5 seconds.
   package init(_ store: StoreDescription, timeout: Duration = .seconds(5)) throws {
     container = try PersistentContainer(for: Dog.self, store: store)
     self.timeout = timeout
@@ -42,6 +42,7 @@ package struct DogRegister: Sendable {
   /// Adds a dog.
   func add(_ new: NewDog) async throws -> DogMessage {
     try await container.performBackgroundTask { context in
+      context.requestTimeout = timeout
       let dog = Dog(context: context, name: new.name)
       (dog.chip, dog.age) = (new.chip, new.age ?? 0)
       try context.save()
@@ -55,6 +56,7 @@ package struct DogRegister: Sendable {
   func update(_ tag: UUID, _ update: DogUpdate) async throws -> DogMessage? {
     do {
       return try await container.performBackgroundTask { context in
+        context.requestTimeout = timeout
         guard let dog = try context.fetchOne(Dog.self, where: { $0.tag == tag }) else { return nil }
         if dog.revision != update.revision { throw OutdatedRevision(current: DogMessage(dog)) }
         if let name = update.name { dog.name = name }

@@ -1,5 +1,8 @@
 import DogService
 import Foundation
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastStoreConformance
 import Hummingbird
 import Testing
 
@@ -79,6 +82,36 @@ import Testing
       #expect(older.chip == rex.chip)
       let bare = try await client.update(rex.tag, DogUpdate(revision: 1, chip: .some(nil))).body(DogMessage.self)
       #expect(bare.chip == nil && bare.age == 2)
+    }
+  }
+
+  @Test func aRequestWithoutTimeLeftIsAnsweredWith503AndChangesNothing() async throws {
+    let rex = try await DogClient.serving(folder) { try await $0.add(NewDog(name: "Rex")).body(DogMessage.self, .created) }
+    // The time of each request is over before it begins, however fast the machine is.
+    try await DogClient.serving(folder, timeout: .seconds(-1)) { client in
+      let answers = [
+        try await client.get("/dogs"), try await client.get("/dogs/\(rex.tag)"), try await client.add(NewDog(name: "Max")),
+        try await client.update(rex.tag, DogUpdate(revision: 0, age: 4)),
+      ]
+      for answer in answers { #expect(try answer.body(Refusal.self, .serviceUnavailable).reason == "The store is busy.") }
+    }
+    #expect(try await DogClient.serving(folder) { try await $0.get("/dogs").body(DogPage.self).dogs } == [rex])
+  }
+
+  @Test func aLockedStoreIsAnsweredWith503AndTheRequestCanBeRepeated() async throws {
+    let sqlite = StoreDescription.sqlite(at: folder.store), store = FaultInjectingStore(sqlite.makeStore())
+    let locked = StoreError(.locked, operation: "save", reason: "Another process holds a lock on the file.", isRetryable: true)
+    try await DogClient.serving(store: StoreDescription(type: sqlite.type) { store }) { client in
+      let rex = try await client.add(NewDog(name: "Rex")).body(DogMessage.self, .created)
+      store.fail(.prepare, with: locked)
+      let update = DogUpdate(revision: 0, age: 4)
+      #expect(try await client.update(rex.tag, update).body(Refusal.self, .serviceUnavailable).reason == "The store is busy.")
+      #expect(try await client.get("/dogs").body(DogPage.self).dogs == [rex])
+      let older = try await client.update(rex.tag, update).body(DogMessage.self)
+      #expect(older.age == 4 && older.revision == 1)
+      store.fail(.fetch, with: locked)
+      #expect(try await client.get("/dogs").body(Refusal.self, .serviceUnavailable).reason == "The store is busy.")
+      #expect(try await client.get("/dogs").body(DogPage.self).dogs == [older])
     }
   }
 

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import DogService
 import Foundation
 import HoldfastSQLiteStore
+import HoldfastStore
 import Hummingbird
 import HummingbirdTesting
 import Logging
@@ -57,15 +58,21 @@ struct DogClient: Sendable {
     }
   }
 
+  /// Serves the store in a folder while a closure runs.
+  static func serving<Result: Sendable>(
+    _ folder: TemporaryFolder, timeout: Duration = .seconds(3600), _ body: @escaping @Sendable (DogClient) async throws -> Result
+  ) async throws -> Result {
+    let options = SQLiteStoreOptions(readerTimeout: .seconds(3600))
+    return try await serving(store: .sqlite(at: folder.store, options: options), timeout: timeout, body)
+  }
+
   /// Serves a store while a closure runs, on a port that the system chooses.
   static func serving<Result: Sendable>(
-    _ folder: TemporaryFolder, _ body: @escaping @Sendable (DogClient) async throws -> Result
+    store: StoreDescription, timeout: Duration = .seconds(3600), _ body: @escaping @Sendable (DogClient) async throws -> Result
   ) async throws -> Result {
     var logger = Logger(label: "dogs")
     logger.logLevel = .critical
-    let options = SQLiteStoreOptions(readerTimeout: .seconds(3600))
-    let register = try DogRegister(.sqlite(at: folder.store, options: options), timeout: .seconds(3600))
-    let service = DogService(register, logger: logger)
+    let service = DogService(try DogRegister(store, timeout: timeout), logger: logger)
     return try await service.application(port: 0).test(.live) { try await with(port: #require($0.port), body) }
   }
 
