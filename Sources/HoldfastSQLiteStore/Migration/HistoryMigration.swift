@@ -4,6 +4,7 @@ import HoldfastStore
 ///
 /// Objects keep their keys, but their entities may have other numbers. Changes of removed entities are deleted. Encoded names of changed
 /// properties, and values of deleted objects, depend on the properties of the model. If an entity's properties differ, they are cleared.
+/// Values of deleted objects get or lose the mark of external storage with their attribute.
 struct HistoryMigration {
   let mapping: MappingModel
   let old: StoreSchema
@@ -15,6 +16,7 @@ struct HistoryMigration {
     let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
     let tombstones = try (0..<HistoryTables.tombstoneCount(connection)).map { "ZTOMBSTONE\($0) = NULL" }
     var numbers: [(old: Int64, new: Int64)] = [], withOtherProperties: [Int64] = [], withOtherTombstones: [Int64] = []
+    var withOtherMarks: [(number: Int64, column: String, isMarked: Bool)] = []
     for entity in mapping.source.entities {
       guard let destination = mapping.destination(of: entity.index) else { continue }
       let number = old.tables[entity.index].number
@@ -22,6 +24,12 @@ struct HistoryMigration {
       if before.properties != after.properties { withOtherProperties.append(number) }
       if before.preservedNames(entity) != after.preservedNames(mapping.destination.entities[destination]) {
         withOtherTombstones.append(number)
+      } else {
+        for (place, slots) in zip(before.preserved, after.preserved).enumerated().prefix(tombstones.count) {
+          let isMarked = mapping.destination.entities[destination].slots[slots.1].allowsExternalData
+          if isMarked == entity.slots[slots.0].allowsExternalData { continue }
+          withOtherMarks.append((number, "ZTOMBSTONE\(place)", isMarked))
+        }
       }
       numbers.append((number, new.tables[destination].number))
     }
@@ -31,6 +39,7 @@ struct HistoryMigration {
     try run(
       "UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY IN (\(list(withOtherTombstones)))",
       unless: tombstones.isEmpty || withOtherTombstones.isEmpty)
+    for (number, column, isMarked) in withOtherMarks { try mark(column, isMarked, number) }
     try renumber(numbers.filter { $0.old != $0.new })
     if try !HistoryTables.hasValues(connection) { return }
     // The values contain object IDs with the names of entities.
@@ -42,6 +51,12 @@ struct HistoryMigration {
 
   private func run(_ sql: String, unless isNeedless: Bool = false) throws {
     if !isNeedless { try connection.runScript(sql) }
+  }
+
+  /// Adds the mark of a value inside the column, or removes it. The name of an external file becomes NULL without the mark.
+  private func mark(_ column: String, _ isMarked: Bool, _ number: Int64) throws {
+    let value = isMarked ? "CAST(x'01' || \(column) AS BLOB)" : "CASE substr(\(column), 1, 1) WHEN x'01' THEN substr(\(column), 2) END"
+    try run("UPDATE ACHANGE SET \(column) = \(value) WHERE ZENTITY = \(number) AND typeof(\(column)) = 'blob'")
   }
 
   /// Replaces entity numbers, all at once, because numbers may be exchanged.
