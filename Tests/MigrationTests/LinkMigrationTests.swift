@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastStoreConformance
+import SQLiteTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -210,6 +211,27 @@ import Testing
       #expect(throws: PersistenceError.self) { try place.change(new) { try $0.add("Dog", "b", ["chip": "1"]) } }
       #expect(try place.contents(old, from: [new]).count == 1)
       try place.change(old) { try $0.add("Dog", "b", ["chip": "1"]) }
+    }
+  }
+
+  /// Core Data's index of such a constraint has no condition.
+  @Test func aConstraintOfASubentityWithAnInheritedPropertyIsRemoved() throws {
+    for (store, index) in [(MigratedStore.sqlite, ""), (.coreData, ""), (.coreData, "ON ZANIMAL (ZCHIP COLLATE BINARY ASC)")] {
+      func animals(_ constraints: [[String]]) throws -> ManagedObjectModel {
+        try model(
+          EntityDescription("Animal", isAbstract: true, attributes: [.init("chip", .string, isOptional: true)]),
+          EntityDescription("Cat", superentity: "Animal"),
+          EntityDescription("Dog", superentity: "Animal", uniquenessConstraints: constraints))
+      }
+      let place = MigratedStore.Place(store), old = try animals([["chip"]]), new = try animals([])
+      try place.fill(old) { try $0.add("Dog", "a", ["chip": "1"]) }
+      if !index.isEmpty {
+        _ = try SQL.rows(place.path, "DROP INDEX Z_Dog_UNIQUE_chip")
+        _ = try SQL.rows(place.path, "CREATE UNIQUE INDEX Z_Dog_UNIQUE_chip \(index)")
+      }
+      try place.change(new, from: [old]) { try $0.add("Dog", "b", ["chip": "1"]) }
+      #expect(try place.contents(new) == ["Dog a: chip=1", "Dog b: chip=1"])
+      #expect(try SQL.rows(place.path, "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE UNIQUE %'").isEmpty)
     }
   }
 

@@ -245,8 +245,11 @@ struct FileMigration {
     }
     let wanted = new.indexes, keys = Set(wanted.map(\.key))
     for index in old.indexes where !keys.contains(index.key) {
-      guard let name = existing.removeValue(forKey: index.key) else { continue }
-      try connection.runScript("DROP INDEX \(SQLName.quoted(name))")
+      // Core Data's index of a constraint with inherited properties contains the rows of all entities.
+      for key in Set([index.key, index.keyWithoutCondition]) where !keys.contains(key) {
+        guard let name = existing.removeValue(forKey: key) else { continue }
+        try connection.runScript("DROP INDEX \(SQLName.quoted(name))")
+      }
     }
     var free = IndexNames(besides: taken)
     for var index in wanted where existing[index.key] == nil {
@@ -274,6 +277,8 @@ struct FileMigration {
 extension StoreSchema.Index {
   /// What distinguishes an index, except for its name.
   fileprivate var key: String { (purpose == .uniqueness ? "UNIQUE " : "") + definition }
+
+  fileprivate var keyWithoutCondition: String { String(key.dropLast(condition.count)) }
 }
 
 extension StoreError {

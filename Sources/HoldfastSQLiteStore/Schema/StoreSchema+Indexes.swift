@@ -23,6 +23,8 @@ extension StoreSchema {
     let table: String
     /// The indexed columns, as in SQL: `ON ZENTRY (ZDATE COLLATE BINARY DESC)`.
     let definition: String
+    /// The end of ``definition`` that restricts the rows; empty for all rows.
+    let condition: String
 
     /// The statement that creates it.
     var sql: String { "CREATE \(purpose == .uniqueness ? "UNIQUE " : "")INDEX \(SQLName.quoted(name)) \(definition)" }
@@ -32,6 +34,7 @@ extension StoreSchema {
       self.purpose = purpose
       self.name = name
       self.table = table
+      self.condition = condition
       definition = "ON \(SQLName.quoted(table)) (\(columns.joined(separator: ", ")))\(condition)"
     }
   }
