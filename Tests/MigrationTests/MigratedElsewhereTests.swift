@@ -100,4 +100,17 @@ import Testing
     #expect(try place.contents(third) == ["Dog a: image=300000 bytes 7 note=?"])
     #expect(try entries(place)["_HoldfastLayout"] == nil)
   }
+
+  /// Core Data's migration can keep the former name of a renamed entity in `Z_PRIMARYKEY`.
+  @Test(arguments: ["Animal", "Dog"]) func aRepairKeepsTheObjectsOfARenamedEntity(_ renamed: String) throws {
+    let place = MigratedStore.Place(.coreData), repaired = MigratedStore.Place(.coreData)
+    let zoo = try model(
+      EntityDescription("Animal"), EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"))
+    try place.fill(zoo) { context in for entity in ["Animal", "Cat", "Dog"] { try context.add(entity, entity) } }
+    _ = try SQL.rows(place.path, "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Former' WHERE Z_NAME = '\(renamed)'")
+    #expect(try place.contents(zoo).count == 3)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(place.description, to: repaired.description, model: zoo)
+    #expect(report.damagedPlaceCount == 0 && report.unreadableCount == 0 && report.objectCount == 3, "\(report)")
+    #expect(try repaired.contents(zoo) == ["Animal Animal:", "Cat Cat:", "Dog Dog:"])
+  }
 }

@@ -13,12 +13,20 @@ extension FileRepair {
     var names: [Int64: String] = [:], parents: [Int64: Int64] = [:]
     let select = try connection.prepare("SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY")
     while try select.step() { (names[select.int64(0)], parents[select.int64(0)]) = (select.string(1), select.int64(2)) }
-    var numbers: [String: Set<Int64>] = [:]
-    for (number, name) in names {
+    var roots: [Int64: Int64] = [:], known: [Int64: String] = [:], knownRoots: [Int64: String] = [:]
+    for (number, name) in names.sorted(by: { $0.key < $1.key }) {
       var root = number, depth = 0
       while let parent = parents[root], parent > 0, depth < names.count { (root, depth) = (parent, depth + 1) }
-      let known = model?.entity(named: name).flatMap { entity in model?.entities[entity.rootIndex].name }
-      if let table = known ?? names[root] { numbers[SQLName.prefixed(table), default: []].insert(number) }
+      roots[number] = root
+      guard let model, let entity = model.entity(named: name) else { continue }
+      known[number] = model.entities[entity.rootIndex].name
+      knownRoots[root] = knownRoots[root] ?? known[number]
+    }
+    var numbers: [String: Set<Int64>] = [:]
+    for (number, root) in roots {
+      // Another program that renamed an entity may have kept its name here. Then the other entities of its family name the table.
+      guard let table = known[number] ?? knownRoots[root] ?? names[root] else { continue }
+      numbers[SQLName.prefixed(table), default: []].insert(number)
     }
     return numbers
   }
