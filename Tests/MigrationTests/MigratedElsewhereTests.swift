@@ -113,4 +113,22 @@ import Testing
     #expect(report.damagedPlaceCount == 0 && report.unreadableCount == 0 && report.objectCount == 3, "\(report)")
     #expect(try repaired.contents(zoo) == ["Animal Animal:", "Cat Cat:", "Dog Dog:"])
   }
+
+  /// Such an entity is found by its renaming identifier, also if its number isn't that of the same model in a new file.
+  @Test func aRenamedEntityWithItsFormerNameIsFound() throws {
+    let place = MigratedStore.Place(.coreData)
+    let zoo = try model(
+      EntityDescription("Bird"), EntityDescription("Cat").renamed(from: "Yak"), EntityDescription("Zebra").renamed(from: "Animal"))
+    try place.fill(zoo) { context in for entity in ["Bird", "Cat", "Zebra"] { try context.add(entity, entity) } }
+    for (number, former, name) in [(1, "Animal", "Zebra"), (2, "Bird", "Bird"), (3, "Yak", "Cat")] {
+      _ = try SQL.rows(place.path, "UPDATE Z_PRIMARYKEY SET Z_ENT = 10 + \(number), Z_NAME = '\(former)' WHERE Z_NAME = '\(name)'")
+      _ = try SQL.rows(place.path, "UPDATE Z\(name.uppercased()) SET Z_ENT = \(number)")
+    }
+    _ = try SQL.rows(place.path, "UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT - 10")
+    #expect(try place.contents(zoo) == ["Bird Bird:", "Cat Cat:", "Zebra Zebra:"])
+    try place.change(zoo) { try $0.add("Zebra", "b") }
+    #expect(try SQL.rows(place.path, "SELECT Z_PK, Z_ENT FROM ZZEBRA ORDER BY 1") == [["1", "1"], ["2", "1"]])
+    let keys = try SQL.rows(place.path, "SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
+    #expect(keys == [["1", "Animal", "2"], ["2", "Bird", "1"], ["3", "Yak", "1"]])
+  }
 }

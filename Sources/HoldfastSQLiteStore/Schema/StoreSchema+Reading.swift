@@ -32,15 +32,19 @@ extension StoreSchema {
     return StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
-  /// The entity numbers by entity index, found by name. A renamed entity may have its old name in the file. It gets the number that the
-  /// model predicts, if no other entity of the model has that number.
+  /// The entity numbers by entity index, found by name. A renamed entity may have its old name in the file, which is its renaming
+  /// identifier. Otherwise, it gets the number that the model predicts, if no other entity of the model has that number.
   private static func entityNumbers(_ model: ManagedObjectModel, _ connection: SQLiteConnection) throws -> [Int64] {
     var byName: [String: Int64] = [:]
     let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY")
     while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
-    let claimed = Set(model.entities.compactMap { byName[$0.name] })
-    return try model.entities.map { entity in
-      if let number = byName[entity.name] { return number }
+    var found = model.entities.map { byName[$0.name] }, claimed = Set(found.compactMap(\.self))
+    for (place, entity) in model.entities.enumerated() where found[place] == nil {
+      guard let former = entity.declaration.renamingIdentifier, let number = byName[former] else { continue }
+      if claimed.insert(number).inserted { found[place] = number }
+    }
+    return try zip(model.entities, found).map { entity, number in
+      if let number { return number }
       let predicted = Int64(entity.index.rawValue + 1)
       guard byName.values.contains(predicted), !claimed.contains(predicted) else {
         throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
