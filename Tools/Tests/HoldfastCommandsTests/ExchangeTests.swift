@@ -118,6 +118,44 @@ import Testing
     #expect(difference.isEmpty, "\(difference)")
   }
 
+  /// A deletion leaves references without an inverse, and IDs in attributes.
+  @Test(arguments: ExchangeFormat.allCases, Fixture.Kind.allCases)
+  func referencesToDeletedObjectsDoNotPreventAnImport(format: ExchangeFormat, kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), source = kind.description(at: fixture.path("source")), copy = fixture.path("copy.json")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", isAbstract: true, attributes: [.init("name", .string)]), EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription(
+        "Dog", superentity: "Animal", attributes: [.init("other", .objectID, isOptional: true)],
+        relationships: [.toOne("friend", to: "Animal", inverse: nil), .toOne("rival", to: "Dog", inverse: nil)]),
+    ])
+    try Self.change(source, model) { context in
+      func animal(_ entity: String, _ name: String) throws -> ManagedObject {
+        let object = try context.insert(entityNamed: entity)
+        try object.setValue(.string(name), forKey: "name")
+        return object
+      }
+      let lost = try animal("Dog", "lost"), cat = try animal("Cat", "cat")
+      try context.obtainPermanentIDs(for: [lost, cat])
+      for (name, friend, rival) in [("a", lost, lost), ("b", cat, lost), ("c", cat, nil)] as [(String, ManagedObject, ManagedObject?)] {
+        let dog = try animal("Dog", name)
+        try dog.setValue(friend, forKey: "friend")
+        try dog.setValue(rival, forKey: "rival")
+        try dog.setValue(StoreValue.objectID(friend.objectID), forKey: "other")
+      }
+      try context.save()
+    }
+    try Self.change(source, model) { context in
+      let dogs = try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog"))
+      for dog in dogs where try dog.value(forKey: "name").storeValue == .string("lost") { context.delete(dog) }
+      try context.save()
+    }
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    #expect(try StoreSource(path: fixture.path("source")).export(to: exported) == 4)
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: exported) == 4)
+    let difference = try StoreDifference(try StoreSource(path: fixture.path("source")), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+  }
+
   @Test(arguments: ExchangeFormat.allCases) func numbersAreExactInEveryBit(format: ExchangeFormat) throws {
     let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
     let model = try ManagedObjectModel(entities: [

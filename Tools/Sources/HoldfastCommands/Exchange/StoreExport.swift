@@ -60,8 +60,8 @@ private struct StoreExport {
     for (place, entity) in concreteEntities.enumerated() {
       try file.write("\(place == 0 ? "" : ",")\n  \(try Self.quoted(entity.name)): [")
       var isFirst = true
-      count += try forEachObject(of: entity) { object in
-        let members = try fields(object).compactMap { name, field in
+      count += try forEachObject(of: entity) { object, existing in
+        let members = try fields(object, existing).compactMap { name, field in
           try json(field).map { "\(try Self.quoted(name)): \($0)" }
         }
         try file.write("\(isFirst ? "" : ",")\n    {\(members.joined(separator: ", "))}")
@@ -81,10 +81,10 @@ private struct StoreExport {
       let file = try Output(destination + "/\(entity.name).csv")
       let names = model.exchangedAttributes(of: entity).map(\.name) + model.exchangedRelationships(of: entity).map(\.name)
       try file.write(CSVText.line([entity.exchangedIDName] + names))
-      count += try forEachObject(of: entity) { object in
+      count += try forEachObject(of: entity) { object, existing in
         try file.write(
           CSVText.line(
-            try fields(object).map { _, field in
+            try fields(object, existing).map { _, field in
               switch field {
               case .none: nil
               case .value(let value): ExchangeText.text(value)
@@ -102,7 +102,10 @@ private struct StoreExport {
 
   private var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
 
-  private func forEachObject(of entity: ManagedObjectModel.Entity, _ body: (ManagedObject) throws -> Void) throws -> Int {
+  /// Calls a closure with each object of an entity, without subentities, and with the objects to which it refers.
+  private func forEachObject(
+    of entity: ManagedObjectModel.Entity, _ body: (ManagedObject, _ existing: Set<ManagedObjectID>) throws -> Void
+  ) throws -> Int {
     var request = FetchRequest<ManagedObject>(entityName: entity.name)
     request.includesSubentities = false
     let ids = try context.fetchObjectIDs(request)
@@ -111,11 +114,38 @@ private struct StoreExport {
       let batch = FetchRequest<ManagedObject>(
         entityName: entity.name, where: FetchPredicate(.membership(.object, part.map { .objectID($0) })))
       let objects = Dictionary(try context.fetch(batch).map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
-      for id in part { if let object = objects[id] { try body(object) } }
+      let existing = try existingDestinations(of: objects.values)
+      for id in part { if let object = objects[id] { try body(object, existing) } }
       context.reset()
       try context.setQueryGeneration(from: generation)
     }
     return ids.count
+  }
+
+  /// The objects to which some objects refer, without missing ones: a deletion leaves references without an inverse, and IDs in attributes.
+  private func existingDestinations(of objects: some Collection<ManagedObject>) throws -> Set<ManagedObjectID> {
+    var ids: Set<ManagedObjectID> = [], existing: Set<ManagedObjectID> = []
+    for object in objects {
+      for attribute in model.exchangedAttributes(of: object.entity) where attribute.type == .objectID {
+        if case .objectID(let id)? = try object.value(forKeyPath: attribute.name).storeValue { ids.insert(id) }
+      }
+      for relationship in model.exchangedRelationships(of: object.entity) {
+        let value = try object.value(forKey: relationship.name)
+        if case .objectID(let id)? = value.storeValue { ids.insert(id) }
+        ids.formUnion(value.objects?.map(\.objectID) ?? [])
+      }
+    }
+    let own = ids.filter { $0.storeIdentifier == coordinator.storeIdentifier }
+    for (root, ids) in Dictionary(grouping: own, by: { model.entity(named: $0.entityName)?.rootIndex }) {
+      guard let root else { continue }
+      for start in stride(from: 0, to: ids.count, by: Self.batchCount) {
+        let part = ids[start..<min(start + Self.batchCount, ids.count)]
+        let request = FetchRequest<ManagedObject>(
+          entityName: model.entities[root].name, where: FetchPredicate(.membership(.object, part.map { .objectID($0) })))
+        existing.formUnion(try context.fetchObjectIDs(request))
+      }
+    }
+    return existing
   }
 
   private enum Field {
@@ -125,30 +155,29 @@ private struct StoreExport {
     case references([String])
   }
 
-  private func fields(_ object: ManagedObject) throws -> [(name: String, field: Field)] {
+  private func fields(_ object: ManagedObject, _ existing: Set<ManagedObjectID>) throws -> [(name: String, field: Field)] {
     var fields: [(String, Field)] = [(object.entity.exchangedIDName, .reference(reference(object.objectID)))]
     for attribute in model.exchangedAttributes(of: object.entity) {
-      fields.append((attribute.name, try field(object.value(forKeyPath: attribute.name).storeValue ?? .null)))
+      let value = try object.value(forKeyPath: attribute.name).storeValue ?? .null
+      switch value {
+      case .null: fields.append((attribute.name, .none))
+      case .objectID(let id): fields.append((attribute.name, .reference(existing.contains(id) ? reference(id) : id.uriRepresentation)))
+      default: fields.append((attribute.name, .value(value)))
+      }
     }
     for relationship in model.exchangedRelationships(of: object.entity) {
       let value = try object.value(forKey: relationship.name)
       if let objects = value.objects {
-        let ids = objects.map(\.objectID)
+        let ids = objects.map(\.objectID).filter(existing.contains)
         let sorted = relationship.isOrdered ? ids : ids.sorted { ($0.entityName, $0.key) < ($1.entityName, $1.key) }
         fields.append((relationship.name, .references(sorted.map(reference))))
+      } else if case .objectID(let id)? = value.storeValue, existing.contains(id) {
+        fields.append((relationship.name, .reference(reference(id))))
       } else {
-        fields.append((relationship.name, try field(value.storeValue ?? .null)))
+        fields.append((relationship.name, .none))
       }
     }
     return fields
-  }
-
-  private func field(_ value: StoreValue) throws -> Field {
-    switch value {
-    case .null: .none
-    case .objectID(let id): .reference(id.storeIdentifier == coordinator.storeIdentifier ? reference(id) : id.uriRepresentation)
-    default: .value(value)
-    }
   }
 
   private func reference(_ id: ManagedObjectID) -> String { "\(id.entityName)/\(id.key)" }
