@@ -72,6 +72,14 @@ import Testing
     #expect(!folder.namesOfAllLevels.contains { $0.contains("holdfast") })
   }
 
+  @Test(arguments: ["Zoo & <Ark>", "Zoo&\u{301}", "<\u{338}>\u{338}", "&amp;", "é 🐢"])
+  func everyNameCanBeThatOfTheCurrentVersion(_ name: String) throws {
+    let path = folder.file("Zoo.xcdatamodeld")
+    try ModelBundle.write([name: document("a"), "A": document("b")], currentVersion: name, to: path)
+    #expect(try ModelBundle(contentsOf: path).currentVersionName == name)
+    #expect(try ModelBundle(contentsOf: path).document() == document("a"))
+  }
+
   @Test func aFileThatNamesTheCurrentVersionStaysAsItIs() throws {
     try ModelBundle.write(["Zoo": document("a"), "Zoo 2": document("b")], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld"))
     let list = "<plist><dict><key>mine</key><true/><key>_XCCurrentVersionName</key><string>Zoo 2.xcdatamodel</string></dict></plist>"

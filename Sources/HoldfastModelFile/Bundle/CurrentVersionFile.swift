@@ -32,14 +32,16 @@ enum CurrentVersionFile {
 
   /// The file as Xcode writes it.
   static func bytes(naming folder: String) -> [UInt8] {
-    let escaped = folder.map { character in
-      switch character {
-      case "&": "&amp;"
-      case "<": "&lt;"
-      case ">": "&gt;"
-      default: String(character)
+    // A sign and a combining mark are one character.
+    var escaped = String.UnicodeScalarView()
+    for scalar in folder.unicodeScalars {
+      switch scalar {
+      case "&": escaped.append(contentsOf: "&amp;".unicodeScalars)
+      case "<": escaped.append(contentsOf: "&lt;".unicodeScalars)
+      case ">": escaped.append(contentsOf: "&gt;".unicodeScalars)
+      default: escaped.append(scalar)
       }
-    }.joined()
+    }
     return Array(
       """
       <?xml version="1.0" encoding="UTF-8"?>
@@ -47,7 +49,7 @@ enum CurrentVersionFile {
       <plist version="1.0">
       <dict>
       \t<key>_XCCurrentVersionName</key>
-      \t<string>\(escaped)</string>
+      \t<string>\(String(escaped))</string>
       </dict>
       </plist>
 
