@@ -625,17 +625,7 @@ extension TestStore.Place {
   /// The bug: the sum of the limit and the offset overflowed, and the fetch trapped.
   @Test(arguments: TestStore.allCases)
   func `the maximum limit with an offset doesn't overflow`(_ store: TestStore) async {
-    // The closure of an exit test can't capture `store`.
-    switch store {
-    case .memory: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.memory) }
-    case .json: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.json) }
-    case .xml: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.xml) }
-    case .binary: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.binary) }
-    case .sqlite: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.sqlite) }
-    case .weakest: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.weakest) }
-    case .second: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.second) }
-    case .child: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.child) }
-    }
+    await #expect(processExitsWith: .success) { [store = store as TestStore] in try RegressionTests.fetchWithMaximumLimit(store) }
   }
 
   static func fetchWithMaximumLimit(_ store: TestStore) throws {

@@ -36,6 +36,17 @@ import Testing
       EntityDescription("Log"))
   }
 
+  /// Two versions that differ only in what has no part in the version hashes are the same one.
+  @Test func aStageThatWouldNeverRunTraps() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let tests = try PlanTests()
+      var plan = MigrationPlan(from: tests.first)
+      plan.add(tests.first, named: "none") { _ in }
+    }
+    let message = String(decoding: child?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(message.contains("The stage none would never run"), "\(message)")
+  }
+
   private func plan(_ body: @escaping @Sendable (MigrationStage) throws -> Void = PlanTests.split) -> MigrationPlan {
     var plan = MigrationPlan(from: first)
     plan.add(second)

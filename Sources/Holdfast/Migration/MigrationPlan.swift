@@ -55,7 +55,7 @@ public struct MigrationPlan: Sendable {
   /// allow, those relationships are empty.
   ///
   /// - Parameters:
-  ///   - model: The version. If the plan contains it, the stage is another way to it.
+  ///   - model: The version. If the plan contains it, the stage is another way to it. Traps if it has the version hashes of the version before.
   ///   - former: An earlier version of the plan, for a stage that skips versions. Defaults to the version that was added last. Traps if the
   ///     plan doesn't contain it.
   ///   - name: The stage's name in errors and progress. If the code of a stage changes, change the name: an interrupted plan isn't continued if
@@ -69,6 +69,10 @@ public struct MigrationPlan: Sendable {
     _ body: @escaping @Sendable (MigrationStage) throws -> Void
   ) {
     addStage(to: model, after: former, named: name, isResumable: isResumable, body)
+    guard let stage = stages.last, stage.source == stage.destination else { return }
+    preconditionFailure(
+      "The stage \(name) would never run, because both of its versions have the same version hashes. Give an entity of the new version another "
+        + "versionHashModifier.")
   }
 
   /// The same, with rules that say what belongs together in the two versions.

@@ -11,7 +11,7 @@ import HoldfastXMLStore
 import Synchronization
 
 /// The stores on which the stack must behave alike.
-enum TestStore: String, CaseIterable, Sendable {
+enum TestStore: String, CaseIterable, Codable, Sendable {
   case memory
   case json
   case xml
