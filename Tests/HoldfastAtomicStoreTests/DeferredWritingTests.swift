@@ -17,7 +17,7 @@ import Testing
 
   init() throws {
     let text = AttributeDescription("text", .string),
-      image = AttributeDescription("image", .data, isOptional: true, allowsExternalBinaryDataStorage: true)
+      image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
     model = try ManagedObjectModel(entities: [EntityDescription("Note", attributes: [text, image])])
   }
 
