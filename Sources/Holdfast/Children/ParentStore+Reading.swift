@@ -148,7 +148,9 @@ extension ParentStore {
     if owner.containsLinks(index) { children.noteRead(of: owner) }
     let link = owner.plan.toMany[index]
     guard link.inverseSlot >= 0, let states = owner.toMany else { return }
-    for key in states[index].added + states[index].removed {
+    // All objects of a new owner's list are additions, but aren't recorded as such.
+    let changed = states[index].base == .new ? states[index].keys : states[index].added + states[index].removed
+    for key in changed {
       if let object = parent.registered(link.destination, key), object.isUpdated { children.noteRead(of: object) }
     }
   }

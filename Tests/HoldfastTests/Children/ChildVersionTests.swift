@@ -151,6 +151,22 @@ import Testing
     #expect(mine.dogs.isEmpty)
   }
 
+  /// The same if that owner is new, and a sibling has inserted it. The save of the parent changes nothing of the owner.
+  @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsParentHasSetAnOwnerBackFromANewOne(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.automaticallyMergesChanges = true
+    let writer = ManagedObjectContext(parent: parent), eve = writer.person("Eve")
+    try writer.save()
+    let fido = try dog("Fido", parent), ann = try #require(fido.owner)
+    fido.owner = try parent.one(Person.self) { $0.name == "Eve" }
+    let mine = try #require(try child.one(Person.self) { $0.name == "Eve" })
+    #expect(mine.objectID == eve.objectID && mine.dogs.count == 1)
+    fido.owner = ann
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.dogs.isEmpty)
+  }
+
   @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsParentHasDeletedANewObjectOfAList(_ store: TestStore) throws {
     let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
     child.automaticallyMergesChanges = true
