@@ -262,7 +262,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
     var named = Set(change.inserted + change.updated)
     // The parent may have linked other partners than the child knew, and the derived values of further objects may have changed.
-    let others = formerOwners.map(\.id) + partners.filter { $0.isUpdated && !$0.isDeleted }.map(\.id) + derivedIDs
+    let others = formerOwners.map(\.id) + partners.filter { $0.hasChanges && !$0.isDeleted }.map(\.id) + derivedIDs
     change.updated += others.filter { named.insert($0).inserted }
     return change
   }

@@ -272,6 +272,30 @@ import Testing
     #expect(try collar("green", saved).dog?.name == "Fido")
   }
 
+  /// The same if the partner is a new object of the parent.
+  @Test(arguments: TestStore.allCases) func aMergingChildNoticesThatItsSiblingHasTakenAnObjectFromANewPartner(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), setup = try place.context()
+    setup.insert(Collar.self).color = "blue"
+    try setup.save()
+    let parent = try place.context(), writer = ManagedObjectContext(parent: parent)
+    let written = try #require(try writer.one(Collar.self) { $0.color == "blue" })
+    #expect(written.dog == nil)
+    let new = parent.dog("New")
+    new.collar = try parent.one(Collar.self) { $0.color == "blue" }
+    let reader = ManagedObjectContext(parent: parent), read = try dog("New", reader)
+    reader.automaticallyMergesChanges = true
+    #expect(read.collar?.color == "blue")
+    try dog("Fido", writer).collar = written
+    try writer.save()
+    try reader.processPendingChanges()
+    #expect(new.collar == nil && read.collar == nil)
+    #expect(try dog("Fido", reader).collar?.color == "blue")
+    try parent.save()
+    let saved = try place.context()
+    #expect(try dog("Fido", saved).collar?.color == "blue")
+    #expect(try dog("New", saved).collar == nil)
+  }
+
   @Test(arguments: TestStore.allCases) func aMergingChildFollowsDerivedValuesThatASiblingHasChanged(_ store: TestStore) throws {
     let place = try store.makePlace(model: Park.model, classes: []), setup = try place.context()
     let ann = try setup.insert(entityNamed: "Person")
