@@ -194,20 +194,33 @@ extension RelationshipAnswer {
 
 /// Finds the to-one relationships in rows of an entity whose destinations the parent has deleted, and that its save clears.
 struct DeletedLinks {
+  private struct Link {
+    let relationship: ManagedObjectModel.Relationship
+    /// Whether the save clears references to all deleted objects. If not, it clears those to new objects, which it doesn't save.
+    let isClearedAlways: Bool
+  }
+
   private let parent: ContextCore
-  private let relationships: [ManagedObjectModel.Relationship]
+  private let links: [Link]
 
   init(_ parent: ContextCore, _ entity: EntityIndex) {
     self.parent = parent
-    relationships = parent.entities[entity].relationships.filter { relationship in
-      if relationship.isToMany || !parent.hasDeleted(relationship.destinationIndex) { return false }
-      return parent.graph.model.inverse(of: relationship).map { $0.deleteRule != .noAction } ?? false
+    links = parent.entities[entity].relationships.compactMap { relationship in
+      if relationship.isToMany || !parent.hasDeleted(relationship.destinationIndex) { return nil }
+      let inverse = parent.graph.model.inverse(of: relationship)
+      return Link(relationship: relationship, isClearedAlways: inverse.map { $0.deleteRule != .noAction } ?? false)
     }
   }
 
   func references(_ row: RowPointer) -> [ManagedObjectModel.Relationship] {
-    if relationships.isEmpty { return [] }
-    return relationships.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }
+    if links.isEmpty { return [] }
+    return links.compactMap { row.isPresent($0.relationship.slot) && isCleared($0, row) ? $0.relationship : nil }
+  }
+
+  private func isCleared(_ link: Link, _ row: RowPointer) -> Bool {
+    let (entity, key) = (link.relationship.destinationIndex, row.key(link.relationship.slot))
+    if link.isClearedAlways { return parent.isDeleted(entity, key) }
+    return parent.registered(entity, key).map { $0.isInserted && $0.isDeleted } ?? false
   }
 }
 

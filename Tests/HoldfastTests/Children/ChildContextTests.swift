@@ -913,6 +913,26 @@ import Testing
     #expect(rex.owner == nil)
   }
 
+  /// The reference is in a relationship without an inverse, which no delete rule clears. The save of the parent does, because it doesn't save
+  /// the new object.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aNewObjectThatTheParentHasDeletedIsNilInReferencesToIt(_ store: TestStore, _ isIdentified: Bool) throws {
+    let place = try store.park(Park.plain), parent = try place.context(), dog = parent.make("Dog")
+    try parent.save()
+    let breed = parent.make("Breed")
+    if isIdentified { try parent.obtainPermanentIDs(for: [breed]) }
+    dog.lead("breed", to: breed)
+    parent.delete(breed)
+    let child = ManagedObjectContext(parent: parent), grandchild = ManagedObjectContext(parent: child)
+    for context in [child, grandchild] { #expect(try context.existingObject(with: dog.objectID)["breed"] == .null) }
+    let mine = try child.existingObject(with: dog.objectID)
+    mine["name"] = .string("Rex")
+    try child.save()
+    try parent.save()
+    let saved = try place.context().existingObject(with: dog.objectID)
+    #expect(saved["name"] == .string("Rex") && saved["breed"] == .null)
+  }
+
   /// The child has read the rows of many destinations at once before the parent deletes their owner.
   @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNilInRowsThatTheChildHasReadAhead(_ store: TestStore) throws {
     let family = try Family(store), setup = try family.place.context()
