@@ -65,10 +65,17 @@ extension ContextCore {
     let object: ManagedObject
     if let known, isStillOf(entity, known) {
       object = known
+      // This context may have linked it to others, which have recorded the links as well.
+      let added = (0..<object.plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }
       turnIntoFault(object)
       registry.remove(object)
       object.flags.formUnion([.inserted, .insertedByChild])
-      if let states = object.toMany { for index in 0..<object.plan.toManyCount { states[index].base = .new } }
+      if let states = object.toMany {
+        for index in 0..<object.plan.toManyCount {
+          states[index].contents = LinkList(added[index])
+          states[index].base = .new
+        }
+      }
     } else {
       let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
       object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))

@@ -1027,6 +1027,26 @@ import Testing
     #expect(try family.place.context().existingDog(mine.objectID).age == 10)
   }
 
+  /// The parent has linked the fault before, at either end of many-to-many links.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainInAParentWithAFaultKeepsItsNewLinks(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try parent.one(Dog.self) { $0.name == "Rex" })
+    let kept = try #require(try parent.object(with: mine.objectID) as? Dog)
+    let other = try family.place.context()
+    other.delete(try other.existingDog(mine.objectID))
+    try other.save()
+    rex.friends.insert(kept)
+    kept.friends.insert(rex)
+    #expect(kept.isFault)
+    mine.age = 10
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(kept.age == 10 && kept.friends.map(\.name) == ["Rex"] && rex.friends.map(\.name) == ["Fido"])
+    try parent.save()
+    let saved = try family.place.context().existingDog(mine.objectID)
+    #expect(saved.age == 10 && saved.friends.map(\.name) == ["Rex"] && saved.friendOf.map(\.name) == ["Rex"])
+  }
+
   @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
     other.mergePolicy = .mergeByPropertyObjectTrump
