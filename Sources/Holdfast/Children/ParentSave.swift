@@ -391,7 +391,19 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   private func set(_ relationship: ManagedObjectModel.Relationship, of object: ManagedObject, _ row: RowPointer) {
     let slot = relationship.slot
+    if !row.isPresent(slot) && referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
     object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot), nil, position: 0) : nil)
+  }
+
+  /// Whether an object references the owner of a list that is being deleted.
+  ///
+  /// Its delete rule clears the reference without recording that the object leaves the list. If the deletion is reverted, the reference is
+  /// restored.
+  private func referencesDeletedOwner(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let inverse = parent.graph.model.inverse(of: relationship), inverse.isToMany, inverse.deleteRule == .nullify,
+      let row = object.row, row.isPresent(relationship.slot)
+    else { return false }
+    return parent.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))?.isDeleted == true
   }
 
   private func link(_ changes: SaveRequest.LinkChanges) {

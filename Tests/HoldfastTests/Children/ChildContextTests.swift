@@ -721,6 +721,24 @@ import Testing
     #expect(try family.place.context().existingDog(id).age == 100)
   }
 
+  /// The child has read only one of the dogs whose owner it deletes.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .rollback])
+  func aDeletionThatThePolicyOfTheParentRevertsKeepsTheReferencesToTheObject(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    child.delete(try #require(try child.one(Person.self) { $0.name == "Ann" }))
+    try child.save()
+    #expect(fido.owner == nil)
+    let other = try family.place.context()
+    try #require(try other.one(Person.self) { $0.name == "Ann" }).city = "Rome"
+    try other.save()
+    parent.mergePolicy = policy.policy
+    try parent.save()
+    let ann = try #require(try family.place.context().one(Person.self) { $0.name == "Ann" })
+    #expect(ann.city == "Rome" && ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+    #expect(try parent.one(Person.self) { $0.name == "Ann" }?.dogs.count == 2)
+  }
+
   /// Only one end of the link is in conflict. The parent finds out when it saves, or merges the changes of the other context before.
   @Test(arguments: TestStore.allCases, [false, true])
   func bothEndsOfALinkThatThePolicyOfTheParentDiscardsAreOutdated(_ store: TestStore, _ isMerged: Bool) throws {
@@ -913,8 +931,8 @@ import Testing
     #expect(rex.owner == nil)
   }
 
-  /// The reference is in a relationship without an inverse, which no delete rule clears. The save of the parent does, because it doesn't save
-  /// the new object.
+  /// No delete rule clears the reference, because the relationship has no inverse. The save of the parent does, because it doesn't save the
+  /// new object.
   @Test(arguments: TestStore.allCases, [false, true])
   func aNewObjectThatTheParentHasDeletedIsNilInReferencesToIt(_ store: TestStore, _ isIdentified: Bool) throws {
     let place = try store.park(Park.plain), parent = try place.context(), dog = parent.make("Dog")
@@ -1030,7 +1048,8 @@ import Testing
   /// The parent has linked the fault before, at either end of many-to-many links.
   @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainInAParentWithAFaultKeepsItsNewLinks(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
-    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try parent.one(Dog.self) { $0.name == "Rex" })
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let rex = try #require(try parent.one(Dog.self) { $0.name == "Rex" })
     let kept = try #require(try parent.object(with: mine.objectID) as? Dog)
     let other = try family.place.context()
     other.delete(try other.existingDog(mine.objectID))
