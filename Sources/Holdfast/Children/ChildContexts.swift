@@ -241,7 +241,7 @@ final class ChildContexts {
 
   /// The objects that children have changed, without changes that they don't know.
   func knownChanges(among objects: ContiguousArray<ManagedObject>) -> [ManagedObject] {
-    isEmpty ? [] : objects.filter { (counts[$0] ?? 0) > 0 && isKnown($0) }
+    known.isEmpty ? [] : objects.filter { (counts[$0] ?? 0) > 0 && isKnown($0) }
   }
 
   /// Notes that children know the changes that objects still have after a save. They were made after it was sent.

@@ -34,7 +34,8 @@ extension SaveOperation {
     guard let children = context.children, changedForChildren == nil else { return }
     var changed: ChangedForChildren = ([], [], StoreChange())
     defer { changedForChildren = changed }
-    if children.isEmpty {
+    // What released children have changed must stay known while it is unsaved.
+    if children.isEmpty && incompletion == nil && completed == nil {
       children.forgetVersions()
       for part in parts where part.isCommitted { for object in part.inserted { object.flags.remove(.insertedByChild) } }
       return
@@ -54,7 +55,7 @@ extension SaveOperation {
 
   /// Notes what the save didn't write in the versions that children see. Call it after ``noteSaveForChildren()``.
   private func noteUnwrittenForChildren() {
-    guard let children = context.children, !children.isEmpty else { return }
+    guard let children = context.children, !children.isUnused else { return }
     changedForChildren?.unwritten = children.noteUnwritten(in: context, isSettled)
   }
 

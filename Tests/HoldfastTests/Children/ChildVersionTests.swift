@@ -394,6 +394,25 @@ import Testing
     #expect(try dog("Unsaved", pack.context()).age == 3)
   }
 
+  /// The store of the object that a released child has changed doesn't commit. The next child isn't in conflict with itself.
+  @Test(arguments: StorePair.allCases) func whatAReleasedSiblingHasChangedIsNoConflictAfterAnIncompleteSave(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), parent = try pack.context(), other = parent.dog("Other")
+    try parent.assign(other, to: pack.stores[1])
+    try parent.save()
+    try changeInChild(of: parent) { child in try dog("Other", child).age = 10 }
+    parent.dog("New")
+    pack.faults[1].fail(.commit, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
+    let error = #expect(throws: PersistenceError.self) { try parent.save() }
+    #expect(error?.code == .incompleteSave && other.isUpdated)
+    let child = ManagedObjectContext(parent: parent), mine = try dog("Other", child)
+    for age in 11...12 {
+      mine.age = age
+      try child.save()
+      try parent.save()
+    }
+    #expect(try dog("Other", pack.context()).age == 12)
+  }
+
   // MARK: Lists without an inverse
 
   /// Only the new owner's row gets another version. The parent has read the list of the former one.
