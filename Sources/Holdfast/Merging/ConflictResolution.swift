@@ -189,6 +189,8 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
+    let partners = children == nil ? [] : merges.flatMap(\.changedPartners)
+    defer { if !partners.isEmpty { children?.report(StoreChange(updated: partners)) } }
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
     let merged = Set(merges.map(\.object))

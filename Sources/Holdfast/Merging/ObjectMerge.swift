@@ -134,6 +134,18 @@ struct ObjectMerge {
     }
   }
 
+  // MARK: Children
+
+  /// The objects that the other side has linked to the object by one-to-one relationships since the context read it, and those that have
+  /// lost it. Their rows have changed, too. Call it before the first phase.
+  var changedPartners: [ManagedObjectID] {
+    guard let base = object.committedRow, let current else { return [] }
+    return context.graph.pairs[object.flags.entityIndex].flatMap { link -> [ManagedObjectID] in
+      let keys = [base, current.pointer].map { row -> ObjectKey? in row.isPresent(link.slot) ? row.key(link.slot) : nil }
+      return keys[0] == keys[1] ? [] : keys.compactMap(\.self).map { context.objectID(link.destination, $0) }
+    }
+  }
+
   // MARK: What is kept
 
   /// Whether the object isn't deleted any more.

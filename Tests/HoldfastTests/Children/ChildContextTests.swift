@@ -772,6 +772,33 @@ import Testing
     }
   }
 
+  /// Another context has given Fido another collar. The parent is in conflict only with Fido, and reads the collars again.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .objectTrump])
+  func aMergingChildFollowsLinksThatThePolicyOfItsParentTakesOver(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+    func collar(_ color: String, _ context: ManagedObjectContext) throws -> Collar {
+      try #require(try context.one(Collar.self) { $0.color == color })
+    }
+    let theirs = try #require(try other.one(Dog.self) { $0.name == "Fido" })
+    for color in ["green", "blue"] {
+      let new = other.insert(Collar.self)
+      new.color = color
+      theirs.collar = new
+    }
+    try other.save()
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let (green, blue) = (try collar("green", child), try collar("blue", child))
+    #expect(fido.collar === blue && blue.dog === fido && green.dog == nil)
+    try parent.existingDog(fido.objectID).age = 10
+    theirs.collar = try collar("green", other)
+    try other.save()
+    parent.mergePolicy = policy.policy
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(fido.collar === green && green.dog === fido && blue.dog == nil)
+  }
+
   /// The parent refreshes one end of a link that it has changed.
   @Test(arguments: TestStore.allCases, [false, true])
   func bothEndsOfALinkThatARefreshOfTheParentRevertsAreOutdated(_ store: TestStore, _ isMergingChild: Bool) throws {
