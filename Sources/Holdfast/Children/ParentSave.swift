@@ -362,10 +362,13 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// Removes the links of an object that is inserted again. They were deleted with it.
   private func removeTargets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
-    for key in object.targets(relationship.toManyIndex).withKeys({ Array($0) }) {
-      if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) {
-        object.unlink(relationship.toManyIndex, target)
-      }
+    let (index, destination) = (relationship.toManyIndex, relationship.destinationIndex)
+    for key in object.targets(index).withKeys({ Array($0) }) {
+      if let target = parent.target(destination, key, nil, position: 0) { object.unlink(index, target) }
+    }
+    // The deletion of a new object has cleared the references to it, but its list still has their objects.
+    for key in object.targets(index).withKeys({ Array($0) }) where !parent.isDeleted(destination, key) {
+      object.recordRemoval(index, key, isUnsaved: true)
     }
   }
 

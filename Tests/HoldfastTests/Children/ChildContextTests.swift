@@ -1020,6 +1020,22 @@ import Testing
     }
   }
 
+  /// The new object had a new and a saved object in its list. Its deletion has cleared their references.
+  @Test(arguments: TestStore.allCases) func aNewObjectThatIsInsertedAgainHasLostTheObjectsInItsList(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let eve = parent.person("Eve"), new = parent.dog("New", owner: eve), rex = try #require(try parent.one(Dog.self) { $0.name == "Rex" })
+    rex.owner = eve
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    let mine = try #require(try child.one(Person.self) { $0.name == "Eve" })
+    parent.delete(eve)
+    mine.city = "Rome"
+    try child.save()
+    #expect(eve.city == "Rome" && eve.dogs.isEmpty && new.owner == nil && rex.owner == nil)
+    try parent.save()
+    #expect(eve.dogs.isEmpty)
+    #expect(try family.place.context().one(Person.self) { $0.name == "Eve" }?.dogs.isEmpty == true)
+  }
+
   /// The child has changed the object between its insertion and the rollback of its parent.
   @Test(arguments: TestStore.allCases, [false, true])
   func aMergingChildFollowsAnObjectThatItsSiblingInsertsAgain(_ store: TestStore, _ isSaved: Bool) throws {
