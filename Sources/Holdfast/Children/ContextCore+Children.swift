@@ -90,6 +90,7 @@ private struct FormerChange {
   private let object: ManagedObject
   private let id: ManagedObjectID
   private let key: ObjectKey
+  private let wasInserted: Bool
   private let wasDeleted: Bool
   private let wasUpdated: Bool
   /// The version that children saw.
@@ -98,7 +99,8 @@ private struct FormerChange {
 
   init(of object: ManagedObject, _ children: ChildContexts) {
     self.object = object
-    (id, key, wasDeleted, wasUpdated) = (object.id, object.objectKey, object.isDeleted, object.isUpdated)
+    (id, key) = (object.id, object.objectKey)
+    (wasInserted, wasDeleted, wasUpdated) = (object.isInserted, object.isDeleted, object.isUpdated)
     (version, state) = (children.version(of: object), object.unsavedState)
   }
 
@@ -116,6 +118,8 @@ private struct FormerChange {
     } else {
       return
     }
+    // Others have deleted it. It is read again, as are the objects that referred to it, but it isn't gone.
+    if object.isInserted && !wasInserted { change.deleted.append(id) }
     // It may have become an update of a stored object.
     if !object.isInserted { object.flags.remove(.insertedByChild) }
     children.noteMerge(of: object, after: version)

@@ -701,6 +701,30 @@ import Testing
     #expect(try fido.isInaccessible && namesOfDogs(child) == ["Rex"])
   }
 
+  /// Another context has deleted Ann, which clears the references to her. The parent inserts her again.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.objectTrump, .overwrite])
+  func aMergingChildFollowsAnObjectThatThePolicyOfItsParentInsertsAgain(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner)
+    #expect(ann.name == "Ann" && ann.dogs.count == 2)
+    try #require(try parent.one(Person.self) { $0.name == "Ann" }).city = "Rome"
+    let other = try family.place.context()
+    other.delete(try other.existingObject(with: ann.objectID))
+    try other.save()
+    parent.mergePolicy = policy.policy
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(ann.city == "Rome" && ann.dogs.isEmpty && fido.owner == nil)
+    fido.age = 9
+    ann.city = "Oslo"
+    try child.save()
+    try parent.save()
+    let saved = try family.place.context()
+    #expect(try saved.existingDog(fido.objectID).age == 9)
+    #expect(try saved.one(Person.self) { $0.name == "Ann" }?.city == "Oslo")
+  }
+
   @Test(arguments: TestStore.allCases) func aMergingChildFollowsADeletionThatThePolicyOfItsParentReverts(_ store: TestStore) throws {
     let family = try Family(store), child = family.child
     child.automaticallyMergesChanges = true
