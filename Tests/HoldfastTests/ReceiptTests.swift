@@ -129,6 +129,26 @@ import Testing
     #expect(try dogs.map { try (later.existingObject(with: $0.objectID) as? Dog)?.name } == ["REX", "BELLO", "FIDO"])
   }
 
+  /// The store saves the values of a child, and chooses other versions. What the parent changes itself is a conflict nevertheless.
+  @Test(arguments: TestStore.allCases) func aVersionThatTheStoreChoosesIsNoConflictForAChild(_ store: TestStore) throws {
+    let (parent, _, trigger) = try open(store), child = ManagedObjectContext(parent: parent)
+    trigger.state.withLock { $0.normalises = true }
+    let theirs = parent.dog("MAX")
+    try parent.save()
+    let new = child.dog("REX"), mine = try #require(try child.one(Dog.self) { $0.name == "MAX" })
+    for age in 2...5 {
+      for dog in [new, mine] { dog.age = age }
+      try child.save()
+      try parent.save()
+    }
+    #expect(try another(parent).fetch(FetchRequest<Dog>()).map(\.age) == [5, 5])
+    theirs.age = 9
+    try parent.save()
+    mine.weight = 1
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .conflict && error?.objectIDs == [mine.objectID])
+  }
+
   @Test(arguments: TestStore.allCases, [true, false])
   func otherObjectsThatTheStoreChangedAreReadAgain(_ store: TestStore, isNamed: Bool) async throws {
     // The receipt of the second of several stores has that store's keys; this trigger knows only keys.

@@ -225,8 +225,11 @@ final class ChildContexts {
   ///
   /// The save doesn't give its row a new version. If the object has changes that children don't know, they see one nevertheless.
   ///
+  /// - Parameter chosen: The version that the store has chosen for the row; nil for that of the request.
   /// - Returns: Whether a child may know the object without some of its changes.
-  func noteFirstSave(of object: ManagedObject) -> Bool {
+  func noteFirstSave(of object: ManagedObject, as chosen: RowVersion?) -> Bool {
+    // Children know only objects with permanent keys.
+    if let chosen, object.objectKey >= 0 { keepVersion(of: object, forRowWith: chosen) }
     guard let former = known[object] else { return false }
     known[object] = nil
     if former.state == object.unsavedState { return former.accepted != nil }
@@ -253,20 +256,33 @@ final class ChildContexts {
 
   /// Notes that the context is saving objects. Call it while they have their unsaved changes.
   ///
-  /// The versions of written rows are greater by 1 afterwards.
+  /// The versions of written rows are greater by 1 afterwards, unless the store has chosen others.
   ///
+  /// - Parameter chosen: The versions that the store has chosen.
   /// - Returns: The written objects that were saved before, and that have changes that a child doesn't know.
-  func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
+  func noteSave(
+    written: ContiguousArray<ManagedObject>, as chosen: [ObjectIdentifier: RowVersion], deleted: ContiguousArray<ManagedObject>
+  ) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
       let isKnown = isKnown(object)
       if !isKnown || known[object]?.accepted != nil { changed.append(object) }
-      if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
+      if isKnown, let version = chosen[ObjectIdentifier(object)] {
+        keepVersion(of: object, forRowWith: version)
+      } else if isKnown {
+        counts[object] = counts[object].flatMap { $0 == 1 ? nil : $0 - 1 }
+      }
       known[object] = nil
       readStates[object] = nil
     }
     for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
+  }
+
+  /// Makes children see the present version of an object also when its row has another one.
+  private func keepVersion(of object: ManagedObject, forRowWith version: RowVersion) {
+    let count = self.version(of: object).rawValue &- version.rawValue
+    counts[object] = count == 0 ? nil : count
   }
 
   /// Notes what a save has settled without writing it. Call it after the other methods for a save, before the changes are settled.

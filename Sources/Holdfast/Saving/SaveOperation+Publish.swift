@@ -43,9 +43,10 @@ extension SaveOperation {
     for part in parts where part.isCommitted {
       for object in part.inserted {
         if object.flags.remove(.insertedByChild) == nil { changed.inserted.append(object) }
-        if children.noteFirstSave(of: object) { changed.updated.append(object) }
+        if children.noteFirstSave(of: object, as: part.chosenVersions[ObjectIdentifier(object)]) { changed.updated.append(object) }
       }
-      changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
+      changed.updated += children.noteSave(
+        written: ContiguousArray(part.published.flatMap(\.objects)), as: part.chosenVersions, deleted: part.deleted)
       let others = savedOtherwise(part)
       if others.isEmpty { continue }
       let told = Set(changed.inserted + changed.updated)

@@ -29,7 +29,10 @@ extension StoreChanges {
       for index in 0..<batch.count {
         let row = batch.pointer(index)
         if let found = saved[entity]?.removeValue(forKey: row.key) {
-          withExtendedLifetime(found) { builder.append(found.pointer) }
+          withExtendedLifetime(found) {
+            noteVersion(of: objects[objects.startIndex + index], row, found.pointer)
+            builder.append(found.pointer)
+          }
         } else {
           builder.append(row)
         }
@@ -37,6 +40,14 @@ extension StoreChanges {
       published[place].batch = builder.seal()
     }
     guard saved.values.allSatisfy(\.isEmpty) else { throw store.invalidReceipt("It contains rows of objects that weren't saved.") }
+  }
+
+  private func noteVersion(of object: ManagedObject, _ requested: RowPointer, _ saved: RowPointer) {
+    if requested.version == saved.version { return }
+    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    if requested.hasSameValues(as: saved, object.entity.layout, butFor: derived) {
+      chosenVersions[ObjectIdentifier(object)] = saved.version
+    }
   }
 }
 

@@ -21,6 +21,8 @@ final class StoreChanges {
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ArraySlice<ManagedObject>)] = []
   /// Whether the store's receipt has replaced some of these rows.
   var hasOtherRows = false
+  /// The versions that the store has chosen for rows which have the values of the request, except derived ones.
+  var chosenVersions: [ObjectIdentifier: RowVersion] = [:]
   /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
   /// The values of derived attributes; nil for a model without any.
