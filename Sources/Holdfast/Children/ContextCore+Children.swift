@@ -17,7 +17,8 @@ extension ContextCore {
     var change = StoreChange()
     for object in changes.objects where object.objectKey >= 0 && !object.flags.contains(.detached) {
       if object.isInserted {
-        if !object.isDeleted { change.deleted.append(object.id) }
+        // Also if it was deleted before: children aren't told of unsaved deletions.
+        change.deleted.append(object.id)
       } else if object.isDeleted {
         change.inserted.append(object.id)
       } else {

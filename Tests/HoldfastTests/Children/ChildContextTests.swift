@@ -1245,6 +1245,21 @@ import Testing
     #expect(fido.age == 3 && new.isInaccessible && !family.child.hasChanges)
   }
 
+  /// The parent has deleted a new object that the child has read, and then discards all changes.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsANewObjectThatItsParentDeletesAndDiscards(_ store: TestStore, _ isReset: Bool) throws {
+    for isOfChild in [false, true] {
+      let family = try Family(store), (parent, child) = (family.parent, family.child)
+      child.automaticallyMergesChanges = true
+      let id = try family.newDog(isOfChild: isOfChild), mine = try child.existingDog(id)
+      #expect(mine.name == "New")
+      parent.delete(try parent.existingDog(id))
+      if isReset { parent.reset() } else { parent.rollback() }
+      try child.processPendingChanges()
+      #expect(mine.isInaccessible && !child.hasChanges)
+    }
+  }
+
   // MARK: Requests
 
   @Test(arguments: TestStore.allCases) func aChildCostsNoFurtherRequests(_ store: TestStore) throws {
