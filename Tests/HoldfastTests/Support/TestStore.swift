@@ -152,7 +152,7 @@ enum TestStore: String, CaseIterable, Codable, Sendable {
     private func coordinator(_ description: StoreDescription) throws -> PersistentStoreCoordinator {
       guard store == .second else {
         return try RowSpill.$residentByteCount.withValue(store == .spilled ? 0 : RowSpill.residentByteCount) {
-          try PersistentStoreCoordinator(model: model, transformers: transformers, store: description)
+          try PersistentStoreCoordinator(model: self.model, transformers: transformers, store: description)
         }
       }
       let model = try ManagedObjectModel(
