@@ -120,30 +120,63 @@ import Testing
     #expect(try storedCount() == 101)
   }
 
-  @Test func aSaveThatFailsChangesNothing() throws {
-    let store = WholeFileStore(format: DocumentFile(CSVFormat(), path, deferring), at: path, options: deferring)
-    let identity = try store.open(model: model, host: .none).identity, note = try #require(model.entity(named: "Note"))
-    func save(_ keys: [ObjectKey]) throws -> any PreparedSave {
+  // MARK: Without a coordinator
+
+  /// An open store, whose rows are all in a temporary file.
+  private struct Opened {
+    let store: WholeFileStore
+    let identity: StoreIdentity
+    let note: ManagedObjectModel.Entity
+
+    func keys(_ count: Int) throws -> [ObjectKey] { try store.reserveKeys(entity: note.index, count: count).sorted() }
+
+    func rows(_ keys: [ObjectKey], text: String = "a") throws -> RowBatch {
       let builder = RowBatchBuilder(entity: note, identity: identity)
-      for key in keys { try builder.append(key: key, version: 1, values: note.slots.map { $0.name == "text" ? .string("a") : .null }) }
-      var changes = SaveRequest.EntityChanges(entity: note.index)
-      changes.inserted.append(builder.seal())
-      return try store.prepare(SaveRequest(entities: [changes]), options: .none)
+      for key in keys { try builder.append(key: key, version: 1, values: note.slots.map { $0.name == "text" ? .string(text) : .null }) }
+      return builder.seal()
     }
-    let keys = try store.reserveKeys(entity: note.index, count: 102).sorted()
-    _ = try save(Array(keys[..<100])).commit()
+
+    func insertion(of keys: [ObjectKey]) throws -> any PreparedSave {
+      var changes = SaveRequest.EntityChanges(entity: note.index)
+      changes.inserted.append(try rows(keys))
+      return try prepare(changes)
+    }
+
+    func prepare(_ changes: SaveRequest.EntityChanges) throws -> any PreparedSave {
+      try store.prepare(SaveRequest(entities: [changes]), options: .none)
+    }
+  }
+
+  private func openStore(_ change: (inout WholeFileOptions) -> Void = { _ in }) throws -> Opened {
+    var options = WholeFileOptions()
+    options.defersWrites = true
+    change(&options)
+    let store = WholeFileStore(format: DocumentFile(CSVFormat(), path, options), at: path, options: options)
+    let identity = try RowSpill.$residentByteCount.withValue(0) { try store.open(model: model, host: .none).identity }
+    return Opened(store: store, identity: identity, note: try #require(model.entity(named: "Note")))
+  }
+
+  @Test func aSaveThatFailsChangesNothing() throws {
+    let opened = try openStore(), keys = try opened.keys(102)
+    _ = try opened.insertion(of: Array(keys[..<100])).commit()
     let before = try file()
-    try save([keys[100]]).abort()
-    _ = try save([keys[101]]).commit()
-    #expect(throws: StoreError.self) { try save([keys[0]]) }
+    try opened.insertion(of: [keys[100]]).abort()
+    _ = try opened.insertion(of: [keys[101]]).commit()
+    #expect(throws: StoreError.self) { try opened.insertion(of: [keys[0]]) }
     #expect(try file() == before)
-    try store.close()
+    try opened.store.close()
     #expect(try storedCount() == 101)
   }
 
-  private var deferring: WholeFileOptions {
-    var options = WholeFileOptions()
-    options.defersWrites = true
-    return options
+  /// Such rows are evicted when the save has failed.
+  @Test func theRowsOfConflictsCanBeReadAfterwards() throws {
+    let opened = try openStore(), keys = try opened.keys(100)
+    _ = try opened.insertion(of: keys).commit()
+    var changes = SaveRequest.EntityChanges(entity: opened.note.index)
+    changes.deleted = SaveRequest.KeyedRows(keys: [keys[7]], expectedVersions: [2])
+    let error = #expect(throws: StoreError.self) { try opened.prepare(changes) }
+    let row = try #require(error?.conflicts.first?.persisted), text = try #require(opened.note.slot(named: "text"))
+    #expect(row.key == keys[7] && row.version == 1 && row[text] == .string("a"))
+    #expect(row.objectID == opened.identity.objectID(entity: opened.note, key: keys[7]))
   }
 }

@@ -51,6 +51,17 @@ private final class CopyingSink: RowSink {
   }
 }
 
+extension RowView {
+  /// The row, or a copy of it if it is in a file, from which it may be evicted.
+  var inMemory: RowView {
+    if !batch.isEvictable { return self }
+    batch.load()
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    builder.append(pointer)
+    return builder.seal()[0]
+  }
+}
+
 extension TableGeneration {
   /// Evicts all rows that are in a file.
   fileprivate func evict() { for table in tables { table.evict() } }

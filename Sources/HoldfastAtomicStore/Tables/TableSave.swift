@@ -91,7 +91,8 @@ struct TableSave {
   private func compare(_ key: ObjectKey, _ expected: RowVersion, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
     let table = tables[schema.tableOfEntity[entity]]
     if let row = table.row(key), row.version == expected { return }
-    conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: table.view(key)))
+    let persisted = table.view(key)?.inMemory
+    conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: persisted))
   }
 
   // MARK: Rows
