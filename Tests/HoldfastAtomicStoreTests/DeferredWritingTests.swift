@@ -179,4 +179,18 @@ import Testing
     #expect(row.key == keys[7] && row.version == 1 && row[text] == .string("a"))
     #expect(row.objectID == opened.identity.objectID(entity: opened.note, key: keys[7]))
   }
+
+  /// The store doesn't look at which attributes are derived.
+  @Test func aSaveOfDerivedValuesAloneIsWritten() throws {
+    let opened = try openStore(), keys = try opened.keys(100), text = try #require(opened.note.slot(named: "text"))
+    _ = try opened.insertion(of: keys).commit()
+    var changes = SaveRequest.EntityChanges(entity: opened.note.index)
+    changes.derived = [
+      SaveRequest.DerivedRows(
+        rows: try opened.rows([keys[3]], text: "made of others"), setSlots: [text.bit], addedSlots: [0], wordsPerRow: 1)
+    ]
+    _ = try opened.prepare(changes).commit()
+    try opened.store.close()
+    #expect(try String(decoding: file(), as: UTF8.self).contains("made of others"))
+  }
 }

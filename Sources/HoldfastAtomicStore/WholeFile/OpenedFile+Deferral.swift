@@ -51,10 +51,11 @@ private final class DeferredSave: PreparedSave {
 }
 
 extension SaveRequest {
-  /// The number of its rows and links.
+  /// The number of its rows and links; 0 only if it has no effect.
   fileprivate var changeCount: Int {
     let rows = entities.reduce(0) { sum, changes in
-      sum + (changes.inserted + changes.updated.map(\.rows)).reduce(0) { $0 + $1.count } + changes.deleted.keys.count
+      let batches = changes.inserted + changes.updated.map(\.rows) + changes.derived.map(\.rows)
+      return batches.reduce(sum + changes.deleted.keys.count + changes.locked.keys.count) { $0 + $1.count }
     }
     return rows + links.reduce(0) { $0 + $1.added.count + $1.removed.count } + orders.reduce(0) { $0 + $1.keys.count }
   }
