@@ -193,4 +193,26 @@ import Testing
     try opened.store.close()
     #expect(try String(decoding: file(), as: UTF8.self).contains("made of others"))
   }
+
+  /// So nothing comes between a save and its end: neither metadata, which a save that writes the file would replace by the former ones, nor
+  /// a writing of the file without the save.
+  @Test(arguments: [1, 50]) func aPreparedSaveExcludesOtherChanges(_ count: Int) throws {
+    let opened = try openStore { $0.file.lockTimeout = .zero }, keys = try opened.keys(100 + count)
+    _ = try opened.insertion(of: Array(keys[..<100])).commit()
+    for ends in [false, true] {
+      let save = try opened.insertion(of: Array(keys[100...]))
+      let refusals = [
+        #expect(throws: StoreError.self) { try opened.store.setMetadata(["step": 3]) },
+        #expect(throws: StoreError.self) { try opened.keys(1) },
+        #expect(throws: StoreError.self) { try opened.insertion(of: [keys[100]]) },
+      ]
+      #expect(refusals.allSatisfy { $0?.code == .locked }, "\(refusals)")
+      if ends { _ = try save.commit() } else { save.abort() }
+      try opened.store.setMetadata(["step": ends ? 2 : 1])
+    }
+    try opened.store.close()
+    #expect(try storedCount() == 100 + count)
+    let description = StoreDescription.document(CSVFormat(), at: path)
+    #expect(try PersistentStoreCoordinator.metadata(for: description).userInfo == ["step": 2])
+  }
 }

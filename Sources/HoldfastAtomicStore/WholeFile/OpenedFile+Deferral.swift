@@ -1,27 +1,32 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
 /// Saves that change only the tables; see ``WholeFileOptions/defersWrites``.
 extension OpenedFile {
-  /// A save of the tables; nil if the file has to be written.
+  /// The tables after a save, and a closure that records the save at its commit; nil if the file has to be written.
   ///
   /// Each writing follows changes of at least a quarter of the objects, so all of them together take time proportional to the changes.
-  func deferredSave(_ request: SaveRequest) throws -> (any PreparedSave)? {
+  func deferral(of request: SaveRequest) throws -> (preparation: TablePreparation, note: @Sendable () -> Void)? {
     guard options.defersWrites else { return nil }
     let base = try tables.source.generation(), count = request.changeCount
     let rowCount = tables.schema.model.entities.reduce(0) { $0 + base.rowCount(of: $1.index) }
     if 4 * (written.withLock { $0.deferredCount } + count) >= rowCount { return nil }
     let preparation = try namingFile { try prepareTables(request) }
     let history = try history(with: request, base, preparation.next)
-    return DeferredSave(preparation) { [self] in
+    let note: @Sendable () -> Void = { [self] in
       written.withLock { written in
         written.history = history
         written.deferredCount += count
       }
     }
+    return (preparation, note)
   }
 
-  func deferMetadata(_ metadata: [String: StoreValue]) {
+  /// Changes the metadata in memory. Takes the lock, because a prepared save may be writing the former ones.
+  func deferMetadata(_ metadata: [String: StoreValue]) throws {
+    let replacement = try begin()
+    defer { replacement.abort() }
     written.withLock { written in
       written.metadata = metadata
       written.deferredCount += 1
@@ -34,20 +39,39 @@ extension OpenedFile {
   }
 }
 
-private final class DeferredSave: PreparedSave {
+/// A save that leaves the file as it is. Holds the file's lock until it ends, like one that writes it.
+final class DeferredSave: PreparedSave {
+  private let replacement: Mutex<FileReplacement?>
   private let preparation: TablePreparation
   private let note: @Sendable () -> Void
 
-  init(_ preparation: TablePreparation, _ note: @escaping @Sendable () -> Void) { (self.preparation, self.note) = (preparation, note) }
+  init(_ replacement: sending FileReplacement, _ preparation: TablePreparation, _ note: @escaping @Sendable () -> Void) {
+    self.replacement = Mutex(replacement)
+    self.preparation = preparation
+    self.note = note
+  }
+
+  deinit { abort() }
 
   /// Publishes the rows without a token, because no file has them yet.
   func commit() -> SaveReceipt {
     note()
     preparation.publish()
+    releaseLock()
     return SaveReceipt()
   }
 
-  func abort() { preparation.discard() }
+  func abort() {
+    preparation.discard()
+    releaseLock()
+  }
+
+  private func releaseLock() {
+    replacement.withLock { replacement in
+      replacement?.abort()
+      replacement = nil
+    }
+  }
 }
 
 extension SaveRequest {

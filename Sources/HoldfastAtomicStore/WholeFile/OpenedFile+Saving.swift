@@ -14,9 +14,8 @@ extension OpenedFile {
       // A commit removes the files of replaced values, so it must be durable.
       replacement.waitsForDisk = files?.touchesFiles ?? false
       let request = files?.request ?? request
-      if files?.touchesFiles != true, let deferred = try deferredSave(request) {
-        replacement.abort()
-        return deferred
+      if files?.touchesFiles != true, let (preparation, note) = try deferral(of: request) {
+        return DeferredSave(replacement, preparation, note)
       }
       let base = try tables.source.generation()
       let preparation = try namingFile { try prepareTables(request) }
@@ -53,7 +52,7 @@ extension OpenedFile {
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
-    if options.defersWrites { return deferMetadata(metadata) }
+    if options.defersWrites { return try deferMetadata(metadata) }
     try rewrite { written in
       written.metadata = metadata
       return true
