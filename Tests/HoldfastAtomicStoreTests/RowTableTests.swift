@@ -120,4 +120,77 @@ import Testing
     #expect(table.count == 1_334 - 1 && liveRowCount(table) == table.count)
     #expect(table.row(3)?.string(0) == "changed" && table.row(4) == nil && table.row(5)?.version == 1)
   }
+
+  // MARK: Rows in a file
+
+  /// After a save that changed every second object, neighboring rows are in two pages, and both are needed until the next two.
+  @Test func loopsOverRowsOfAlternatingPagesReadEachPageOnceAndEvictIt() throws {
+    let used = UsedMemory()
+    var table = empty()
+    for page in 0..<100 {
+      let keys = (1...100).map { ObjectKey(rawValue: Int64(100 * page + $0)) }
+      for remainder in [0, 1] as [Int64] {
+        let rows = try batch(keys.filter { $0.rawValue % 2 == remainder }, version: 1, text: "note")
+        table.adopt(try #require(rows.copied { UsedMemory.Piece($0, used) }), entity: 0)
+      }
+    }
+    used.forget()
+    var count = 0, isInOrder = true
+    table.forEachRow(of: 0) { row in
+      count += 1
+      isInOrder = isInOrder && row.key.rawValue == Int64(count)
+    }
+    #expect(isInOrder && count == 10_000)
+    #expect(used.loads == 200 && used.most <= 10 && used.now == 0, "\(used)")
+
+    used.forget()
+    count = 0
+    table.forEachRow(of: 0, keys: 1...10_000) { row in
+      count += 1
+      return row.key.rawValue % 500 == 0
+    }
+    #expect(count == 10_000)
+    #expect(used.loads == 200 && used.most <= 24, "\(used)")
+  }
+
+  /// Counts the pages that are in memory.
+  private final class UsedMemory: CustomStringConvertible {
+    private(set) var loads = 0
+    private(set) var now = 0
+    private(set) var most = 0
+
+    var description: String { "loads: \(loads), now: \(now), most: \(most)" }
+
+    func forget() { (loads, most) = (0, now) }
+
+    /// Memory that is always there, and can be loaded and evicted like that of a file.
+    final class Piece: RowBatchMemory, @unchecked Sendable {  // because a test uses it on one thread
+      let base: UnsafeRawPointer
+      private let used: UsedMemory
+      private var isLoaded = false
+
+      init(_ bytes: UnsafeRawBufferPointer, _ used: UsedMemory) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        copy.copyMemory(from: bytes)
+        base = UnsafeRawPointer(copy.baseAddress!)
+        self.used = used
+      }
+
+      deinit { base.deallocate() }
+
+      func load() -> Bool {
+        if isLoaded { return true }
+        isLoaded = true
+        used.loads += 1
+        used.now += 1
+        used.most = max(used.most, used.now)
+        return true
+      }
+
+      func evict() {
+        if isLoaded { used.now -= 1 }
+        isLoaded = false
+      }
+    }
+  }
 }

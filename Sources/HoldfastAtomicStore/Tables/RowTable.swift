@@ -99,7 +99,7 @@ struct RowTable: Sendable {
         page = self.entity(location) == entity && batch(location).load() ? Unmanaged.passUnretained(batch(location)) : nil
         if page != nil { eviction.use(number) }
       }
-      if let page, try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) { eviction.evictUsed(except: number) }
+      if let page, try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) { eviction.evictEarlierPages() }
     }
   }
 
@@ -109,36 +109,40 @@ struct RowTable: Sendable {
     try forEachLocation { location in
       guard self.entity(location) == entity else { return }
       if location.page != number {
-        eviction.evict(number)
         number = location.page
         isReadable = batch(location).load()
+        eviction.use(number)
+        eviction.evictEarlierPages()
       }
       if isReadable { try body(pointer(location)) }
     }
-    eviction.evict(number)
+    eviction.evictEarlierPages(keeping: 0)
   }
 
-  /// Evicts pages in a file behind a loop over the rows. If the loop returns to pages often, they stay in memory.
+  /// Evicts pages in a file behind a loop over the rows. If the loop returns to evicted pages often, they stay in memory.
   private struct PageEviction {
     private let pages: [Page?]
     private var rest: Int
-    /// The pages in a file that the loop has used and may still need.
+    /// The pages in a file that the loop has used and may still need, the latest ones last.
     private var used: [Int] = []
+
+    /// The number of pages that stay in memory. After saves of some of the objects, the rows of neighboring keys are in several pages.
+    static let keptCount = 8
 
     init(_ table: RowTable) { (pages, rest) = (table.pages, 2 * table.pages.count) }
 
-    mutating func evict(_ number: Int) {
-      if number < 0 || rest == 0 { return }
-      rest -= 1
-      pages[number]?.batch.evict()
+    mutating func use(_ number: Int) {
+      guard rest > 0, pages[number]?.batch.isEvictable == true else { return }
+      if let place = used.lastIndex(of: number) { used.remove(at: place) }
+      used.append(number)
     }
 
-    mutating func use(_ number: Int) { if pages[number]?.batch.isEvictable == true { used.append(number) } }
-
-    mutating func evictUsed(except number: Int) {
-      if used.isEmpty { return }
-      for other in used where other != number { evict(other) }
-      used = used.last == number ? [number] : []
+    /// Evicts the pages that were used before the latest ones.
+    mutating func evictEarlierPages(keeping count: Int = PageEviction.keptCount) {
+      while used.count > count && rest > 0 {
+        rest -= 1
+        pages[used.removeFirst()]?.batch.evict()
+      }
     }
   }
 
