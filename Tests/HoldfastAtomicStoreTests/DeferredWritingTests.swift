@@ -148,12 +148,18 @@ import Testing
   }
 
   private func openStore(_ change: (inout WholeFileOptions) -> Void = { _ in }) throws -> Opened {
+    let (store, identity) = try openStore(of: model, change)
+    return Opened(store: store, identity: identity, note: try #require(model.entity(named: "Note")))
+  }
+
+  private func openStore(
+    of model: ManagedObjectModel, _ change: (inout WholeFileOptions) -> Void = { _ in }
+  ) throws -> (WholeFileStore, StoreIdentity) {
     var options = WholeFileOptions()
     options.defersWrites = true
     change(&options)
     let store = WholeFileStore(format: DocumentFile(CSVFormat(), path, options), at: path, options: options)
-    let identity = try RowSpill.$residentByteCount.withValue(0) { try store.open(model: model, host: .none).identity }
-    return Opened(store: store, identity: identity, note: try #require(model.entity(named: "Note")))
+    return (store, try RowSpill.$residentByteCount.withValue(0) { try store.open(model: model, host: .none).identity })
   }
 
   @Test func aSaveThatFailsChangesNothing() throws {
@@ -214,5 +220,57 @@ import Testing
     #expect(try storedCount() == 100 + count)
     let description = StoreDescription.document(CSVFormat(), at: path)
     #expect(try PersistentStoreCoordinator.metadata(for: description).userInfo == ["step": 2])
+  }
+
+  // MARK: Nested requests
+
+  private final class Receiver: RowSink {
+    private let body: (RowBatch) throws -> Void
+
+    init(_ body: @escaping (RowBatch) throws -> Void) { self.body = body }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      try body(batch)
+      return .more
+    }
+  }
+
+  /// A lookup of nil finds rows of several entities, and passes their keys on one entity after the other.
+  @Test func aReceiverOfTheKeysOfALookupCanSendRequests() throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Animal", isAbstract: true, attributes: [AttributeDescription("chip", .integer64, isOptional: true)],
+          uniquenessConstraints: [["chip"]]),
+        EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"),
+      ])
+    let (store, identity) = try openStore(of: model), animal = try #require(model.entity(named: "Animal"))
+    var request = SaveRequest()
+    for name in ["Cat", "Dog"] {
+      let entity = try #require(model.entity(named: name)), builder = RowBatchBuilder(entity: entity, identity: identity)
+      for key in try store.reserveKeys(entity: entity.index, count: 3).sorted() {
+        try builder.append(key: key, version: 1, values: [.null])
+      }
+      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      changes.inserted.append(builder.seal())
+      request.entities.append(changes)
+    }
+    _ = try store.prepare(request, options: .none).commit()
+
+    let view = try store.beginRead(.snapshot, options: .none)
+    let isMissing = QueryExpression.comparison(.property(PropertyPath("chip")), .equalTo, .constant(.null), [])
+    let all = FetchPlan(entity: animal.index, concreteEntities: animal.concreteIndexes)
+    for output in [FetchOutput.keys, .rows] {
+      var plan = all, keys: [ObjectKey] = []
+      (plan.predicate, plan.output) = (isMissing, output)
+      let receiver = Receiver { batch in
+        keys += (0..<batch.count).map { batch[$0].key }
+        try store.fetch(all, in: view, options: .none, into: Receiver { _ in })
+      }
+      try store.fetch(plan, in: view, options: .none, into: receiver)
+      #expect(keys.sorted() == [1, 2, 3, 4, 5, 6])
+    }
+    view.end()
+    try store.close()
   }
 }

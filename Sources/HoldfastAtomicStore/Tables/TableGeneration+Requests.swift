@@ -38,6 +38,8 @@ extension PlannedRows {
       for entity in plan.concreteEntities {
         let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
         for row in matches where row.batch.idPrefix?.entityNumber == schema.prefixes[entity].entityNumber {
+          // A request of the sink, or the scan, may have evicted it.
+          row.batch.load()
           try builder.append(key: row.key, version: row.version, values: [])
         }
         if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
@@ -91,7 +93,7 @@ extension PlannedRows {
     return builder.seal()
   }
 
-  /// Scans all rows for those that match a lookup.
+  /// Scans all rows for those that match a lookup. Rows in a file are evicted.
   func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan, _ body: (RowView) throws -> SinkDemand) throws {
     guard case .scan(let predicate) = lookup else { return }
     var found: [RowView] = []
@@ -99,6 +101,7 @@ extension PlannedRows {
     for entity in plan.concreteEntities {
       try forEachBatch(of: entity) { batch, rows in
         rows.forEach(in: batch) { if predicate.matches(batch.pointer($0), source) { found.append(batch[$0]) } }
+        batch.evict()
         return .more
       }
     }
