@@ -17,20 +17,25 @@ public final class ScratchFile {
   fileprivate final class OpenFile {
     let handle: StoreFileHandle
     var failure: FileSystemError?
+    /// The pieces that were read since the last ``ScratchFile/evictLoaded()``; nil if they aren't recorded.
+    var loaded: [Piece]?
 
-    init(_ handle: StoreFileHandle) { self.handle = handle }
+    init(_ handle: StoreFileHandle, _ loaded: [Piece]?) { (self.handle, self.loaded) = (handle, loaded) }
     deinit { try? POSIXFileSystem().close(handle) }
   }
 
   /// Creates the file in the folder of another one. Only its owner can access it.
   ///
+  /// - Parameters:
+  ///   - other: The other file.
+  ///   - recordsLoaded: Whether ``evictLoaded()`` will be called after each use of pieces. Until then, the file keeps those that were read.
   /// - Returns: Nil if the file can't be created, or if the other one isn't a file of the operating system: what is in an encrypted file
   ///   must not be in another one.
-  public init?(beside other: DurableFile) {
+  public init?(beside other: DurableFile, recordsLoaded: Bool = false) {
     guard other.options.fileSystem is POSIXFileSystem, let folder = other.openFolder else { return nil }
     let fileSystem = POSIXFileSystem(), name = TemporaryName.random(for: folder.name)
     guard let handle = try? fileSystem.create(name, in: folder.directory) else { return nil }
-    file = OpenFile(handle)
+    file = OpenFile(handle, recordsLoaded ? [] : nil)
     do throws(FileSystemError) { try fileSystem.unlink(name, in: folder.directory) } catch { return nil }
   }
 
@@ -42,6 +47,13 @@ public final class ScratchFile {
     do throws(FileSystemError) { try POSIXFileSystem().writeAll(bytes.bytes, to: file.handle, at: byteCount) } catch { return nil }
     byteCount += Int64(bytes.count)
     return piece
+  }
+
+  /// Evicts all pieces that were read since the last call, whoever uses them. Has an effect only if the file records them.
+  public func evictLoaded() {
+    guard let loaded = file.loaded else { return }
+    for piece in loaded { piece.evict() }
+    file.loaded?.removeAll(keepingCapacity: true)
   }
 
   /// A range of the file, and addresses for its bytes.
@@ -84,6 +96,7 @@ public final class ScratchFile {
       let result = holdfast_open_pages(memory, reservedByteCount)
       precondition(result == 0, "There isn't enough memory to read \(count) bytes of a temporary file.")
       isLoaded = true
+      file.loaded?.append(self)
       let bytes = UnsafeMutableRawBufferPointer(start: memory, count: count)
       do throws(FileSystemError) {
         guard try POSIXFileSystem().fill(bytes, from: file.handle, at: offset) == count,

@@ -10,6 +10,7 @@ package final class RowSpill {
 
   private let file: DurableFile
   private let operation: String
+  private let recordsLoaded: Bool
   private var room = RowSpill.residentByteCount
   private var scratch: ScratchFile?
   private var isTried = false
@@ -19,7 +20,10 @@ package final class RowSpill {
   /// - Parameters:
   ///   - file: The store's file. The temporary file is created in its folder, when it is needed.
   ///   - operation: What the rows are for, in errors. Defaults to a migration.
-  init(beside file: DurableFile, to operation: String = MigrationRequest.operation) { (self.file, self.operation) = (file, operation) }
+  ///   - recordsLoaded: Whether ``evictLoaded()`` will be called after each use of rows. Defaults to false.
+  init(beside file: DurableFile, to operation: String = MigrationRequest.operation, recordsLoaded: Bool = false) {
+    (self.file, self.operation, self.recordsLoaded) = (file, operation, recordsLoaded)
+  }
 
   /// A batch with the same rows, in the file if the rows so far exceed the size.
   func kept(_ batch: RowBatch) -> RowBatch {
@@ -27,12 +31,15 @@ package final class RowSpill {
       room -= batch.byteCount
       return batch
     }
-    if !isTried { (scratch, isTried) = (ScratchFile(beside: file), true) }
+    if !isTried { (scratch, isTried) = (ScratchFile(beside: file, recordsLoaded: recordsLoaded), true) }
     guard let scratch else { return batch }
     guard let moved = batch.copied({ scratch.append($0) }) else { return batch }
     batchCount += 1
     return moved
   }
+
+  /// Evicts all batches that were loaded since the last call.
+  func evictLoaded() { scratch?.evictLoaded() }
 
   /// The first failure of reading the file; nil if there was none.
   var failure: StoreError? {

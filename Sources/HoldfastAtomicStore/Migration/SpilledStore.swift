@@ -4,31 +4,27 @@ import HoldfastSupport
 
 /// The rows of an open store that are in a temporary file, for ``WholeFileOptions/defersWrites``.
 ///
-/// Receivers of rows get copies, so that pages can be evicted after each request. Requests of other threads wait, because pages are loaded and
-/// evicted on one thread at a time. A receiver may send further requests.
+/// Receivers of rows get copies, so that pages can be evicted after each request. Requests of other threads wait, because pages are loaded
+/// and evicted on one thread at a time. A receiver may send further requests.
 final class SpilledStore: @unchecked Sendable {  // because the lock guards the temporary file and all its pages
   private let lock = RecursiveLock()
   private let spill: RowSpill
 
-  init(beside file: DurableFile) { spill = RowSpill(beside: file) }
+  init(beside file: DurableFile) { spill = RowSpill(beside: file, recordsLoaded: true) }
 
   /// Calls a closure that loads a file.
-  func loading<Result>(_ body: (RowSpill) throws -> Result) throws -> Result {
-    try lock.withLock { try spill.verifying { try body(spill) } }
-  }
+  func loading<Result>(_ body: (RowSpill) throws -> Result) throws -> Result { try using { try body(spill) } }
 
   /// Calls a closure that reads or changes rows, and evicts them afterwards.
-  func using<Result>(_ tables: TableStore, _ body: () throws -> Result) throws -> Result {
+  func using<Result>(_ body: () throws -> Result) throws -> Result {
     try lock.withLock {
-      defer { tables.generation?.evict() }
+      defer { spill.evictLoaded() }
       return try spill.verifying(body)
     }
   }
 
-  /// Calls a closure that passes rows of a view to a sink.
-  func reading(_ tables: TableStore, into sink: any RowSink, _ body: (any RowSink) throws -> Void) throws {
-    try using(tables) { try body(CopyingSink(sink)) }
-  }
+  /// Calls a closure that passes rows to a sink.
+  func reading(into sink: any RowSink, _ body: (any RowSink) throws -> Void) throws { try using { try body(CopyingSink(sink)) } }
 
   /// The generation with the pages that a save added in the temporary file.
   func keeping(_ next: TableGeneration, after base: TableGeneration) -> TableGeneration { next.spilled(to: spill, after: base) }
@@ -63,9 +59,6 @@ extension RowView {
 }
 
 extension TableGeneration {
-  /// Evicts all rows that are in a file.
-  fileprivate func evict() { for table in tables { table.evict() } }
-
   /// The same rows, with those of pages that an earlier generation hasn't in a file.
   fileprivate func spilled(to spill: RowSpill, after base: TableGeneration) -> TableGeneration {
     var tables = tables

@@ -249,9 +249,6 @@ struct RowTable: Sendable {
 
   // MARK: Rows in a file
 
-  /// Evicts all rows that are in a file.
-  func evict() { for case let page? in pages { page.batch.evict() } }
-
   /// Moves the pages that an earlier version of the table hasn't to a temporary file.
   mutating func spill(to spill: RowSpill, after base: RowTable) {
     for number in pages.indices {

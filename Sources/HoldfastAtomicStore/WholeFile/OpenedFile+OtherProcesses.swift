@@ -138,10 +138,10 @@ extension OpenedFile {
   /// The greatest number of changes that are reported with their IDs.
   private static let limit = 10_000
 
-  /// The difference between the tables and a loaded version, if both are in memory and the version is a later one.
+  /// The difference between the tables and a loaded version, if all rows of both are in memory and the version is a later one.
   private func change(to loaded: LoadedStore) -> StoreChange {
     let known = written.withLock { $0.lineage }
-    guard let old = tables.generation, Lineage(loaded.header.lineage).descends(from: known),
+    guard spilled == nil, let old = tables.generation, Lineage(loaded.header.lineage).descends(from: known),
       let change = loaded.generation.change(since: old, atMost: OpenedFile.limit)
     else { return StoreChange(mayIncludeOthers: true) }
     return change

@@ -101,17 +101,17 @@ final class OpenedFile: Sendable {
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let source = try tables.source(of: view)
     guard let spilled else { return try source.fetch(plan, into: sink) }
-    try spilled.reading(tables, into: sink) { try source.fetch(plan, into: $0) }
+    try spilled.reading(into: sink) { try source.fetch(plan, into: $0) }
   }
 
   func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let source = try tables.source(of: view)
     guard let spilled else { return try source.rows(request, into: sink) }
-    try spilled.reading(tables, into: sink) { try source.rows(request, into: $0) }
+    try spilled.reading(into: sink) { try source.rows(request, into: $0) }
   }
 
   /// Calls a closure that uses rows without passing them on.
-  func usingRows<Result>(_ body: () throws -> Result) throws -> Result { try spilled?.using(tables, body) ?? body() }
+  func usingRows<Result>(_ body: () throws -> Result) throws -> Result { try spilled?.using(body) ?? body() }
 
   func externalData(_ request: ExternalDataRequest) throws -> Data {
     guard let files else {
@@ -130,13 +130,15 @@ final class OpenedFile: Sendable {
       guard let entity = model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
         entity.externalSlots.contains(slot)
       else { throw StoreError(.general, operation: "look for a file", path: path, reason: "The model has no such attribute.") }
-      return try tables.source.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
+      return try usingRows { try tables.source.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id }
     }
     files?.removeLeftFiles {
       try checkIsCurrent()
-      var ids: Set<UUID> = []
-      try tables.source.generation().forEachExternalID { ids.insert($0) }
-      return ids
+      return try usingRows {
+        var ids: Set<UUID> = []
+        try tables.source.generation().forEachExternalID { ids.insert($0) }
+        return ids
+      }
     }
   }
 
