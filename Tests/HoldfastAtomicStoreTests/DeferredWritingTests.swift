@@ -4,6 +4,7 @@ import Holdfast
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import TestSupport
 import Testing
 
@@ -118,6 +119,41 @@ import Testing
     let error = #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.close() }
     #expect(error?.code == .storeReplaced, "\(String(describing: error))")
     #expect(try storedCount() == 101)
+  }
+
+  /// A plan records that a copy is complete. After a power loss, a former version of the copy would pass for it.
+  @Test func theCopiesOfAMigrationAreDurableAndKeepNoBackups() throws {
+    let calls = Calls()
+    var options = WholeFileOptions()
+    options.file = DurableFileOptions(durability: .normal, backupCount: 2, fileSystem: RecordingFileSystem(calls: calls))
+    let usual = StoreDescription.document(CSVFormat(), at: path, options: options)
+    let coordinator = try PersistentStoreCoordinator(model: model, store: try #require(usual.inFileWithSmallCaches?(path)))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for start in [0, 10, 20] { try insert(start..<start + 10, context) }
+    try insert(30..<31, context)
+    try coordinator.close()
+    #expect(try storedCount() == 31)
+    #expect(calls.names.withLock { $0.suffix(3) } == ["synchronize", "rename", "synchronize"])
+    #expect(!folder.names.contains { $0.contains("~") }, "\(folder.names)")
+  }
+
+  private final class Calls: Sendable {
+    let names = Mutex<[String]>([])
+  }
+
+  private struct RecordingFileSystem: ForwardingFileSystem {
+    let base: any StoreFileSystem = POSIXFileSystem()
+    let calls: Calls
+
+    func rename(_ name: String, to newName: String, in folder: StoreFileHandle) throws(FileSystemError) {
+      calls.names.withLock { $0.append("rename") }
+      try base.rename(name, to: newName, in: folder)
+    }
+
+    func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
+      calls.names.withLock { $0.append("synchronize") }
+      try base.synchronize(file)
+    }
   }
 
   // MARK: Without a coordinator

@@ -255,6 +255,7 @@ extension StoreDescription {
   }
 
   /// A copy of the description that can also describe such a store in another file, and one that defers its writes, as a migration's copy.
+  /// That one is durable when it is closed, and keeps no backups.
   ///
   /// - Parameters:
   ///   - options: The options of the store.
@@ -266,6 +267,9 @@ extension StoreDescription {
   ) -> StoreDescription {
     var deferring = options
     deferring[keyPath: wholeFile].defersWrites = true
+    // A plan records that a copy is complete. After a power loss, a former version of the copy would pass for it.
+    deferring[keyPath: wholeFile].file.durability = .full
+    deferring[keyPath: wholeFile].file.backupCount = 0
     return relocatable({ describe($0, options) }, withSmallCaches: { [deferring] in describe($0, deferring) })
   }
 }
