@@ -26,8 +26,8 @@ public final class MigrationStage {
   /// ones.
   ///
   /// The objects come entity by entity, in the order of their keys. Changes are saved from time to time, and the objects are released, so that
-  /// the memory doesn't depend on their number. Don't keep objects from one call
-  /// of the closure to the next. Traps in the closure of another `forEach`.
+  /// the memory doesn't depend on their number. Don't keep objects from one call of the closure to the next. Traps in the closure of another
+  /// `forEach`.
   ///
   /// In a resumable stage that was interrupted, objects whose changes were saved are left out.
   ///
