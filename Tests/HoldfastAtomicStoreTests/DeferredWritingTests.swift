@@ -210,6 +210,20 @@ import Testing
     #expect(try storedCount() == 101)
   }
 
+  #if os(Linux)
+    /// Loops leave out rows that can't be read, and the error comes at their end.
+    @Test func aFileWithoutRowsThatCannotBeReadDoesNotTakeThePlaceOfTheFormerOne() throws {
+      let opened = try openStore(), keys = try opened.keys(101)
+      _ = try opened.insertion(of: Array(keys[..<100])).commit()
+      let before = try file()
+      _ = try opened.insertion(of: [keys[100]]).commit()
+      #expect(folder.truncateUnnamedFiles() >= 1)
+      let error = #expect(throws: StoreError.self) { try opened.store.close() }
+      #expect(error?.code == .inputOutput, "\(String(describing: error))")
+      #expect(try file() == before)
+    }
+  #endif
+
   /// Such rows are evicted when the save has failed.
   @Test func theRowsOfConflictsCanBeReadAfterwards() throws {
     let opened = try openStore(), keys = try opened.keys(100)

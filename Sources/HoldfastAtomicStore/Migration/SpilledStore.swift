@@ -23,6 +23,9 @@ final class SpilledStore: @unchecked Sendable {  // because the lock guards the 
     }
   }
 
+  /// Throws if rows couldn't be read, so that something lacks them. Called while the rows are used.
+  func verify() throws { try spill.verifying {} }
+
   /// Calls a closure that passes rows to a sink.
   func reading(into sink: any RowSink, _ body: (any RowSink) throws -> Void) throws { try using { try body(CopyingSink(sink)) } }
 

@@ -111,6 +111,8 @@ extension OpenedFile {
 
   private func write(_ image: StoreImage, to replacement: FileReplacement) throws -> [FilePart] {
     let parts = try format.write(image, to: replacement, after: savedFile())
+    // Rows that couldn't be read are left out.
+    try spilled?.verify()
     // A saved file must be within the limits for opening it.
     var memory = RowMemory(options, fileByteCount: replacement.byteCount)
     if let excess = memory.add(image.generation) {
