@@ -153,6 +153,30 @@ import Testing
     #expect(used.loads == 200 && used.most <= 24, "\(used)")
   }
 
+  @Test func requestsForRowsOfAlternatingPagesReadEachPageOnce() throws {
+    let used = UsedMemory(), received = Received(), sink = CopyingSink(received)
+    let pages = try (0..<20).map { number in
+      let rows = try batch((1...100).map { ObjectKey(rawValue: Int64(100 * number + $0)) }, version: 1, text: "note")
+      return try #require(rows.copied { UsedMemory.Piece($0, used) })
+    }
+    for pair in 0..<10 {
+      for row in 0..<100 {
+        for page in [2 * pair, 2 * pair + 1] { _ = try sink.take(pages[page], .one(row)) }
+      }
+    }
+    #expect(received.keys.sorted() == (1...2_000).map { ObjectKey(rawValue: $0) })
+    #expect(used.loads == 20 && used.most <= 9, "\(used)")
+  }
+
+  private final class Received: RowSink {
+    private(set) var keys: [ObjectKey] = []
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      rows.forEach(in: batch) { keys.append(batch.pointer($0).key) }
+      return .more
+    }
+  }
+
   /// Counts the pages that are in memory.
   private final class UsedMemory: CustomStringConvertible {
     private(set) var loads = 0

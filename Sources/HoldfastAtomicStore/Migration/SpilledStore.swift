@@ -33,9 +33,10 @@ final class SpilledStore: @unchecked Sendable {  // because the lock guards the 
   func keeping(_ next: TableGeneration, after base: TableGeneration) -> TableGeneration { next.spilled(to: spill, after: base) }
 }
 
-/// Passes copies of rows on if they are in a file.
-private final class CopyingSink: RowSink {
+/// Passes copies of rows on if they are in a file. Keeps the latest pages in memory until the request ends; see ``RowTable/keptPageCount``.
+final class CopyingSink: RowSink {
   private let base: any RowSink
+  private var latest: [RowBatch] = []
 
   init(_ base: any RowSink) { self.base = base }
 
@@ -45,8 +46,14 @@ private final class CopyingSink: RowSink {
     batch.load()
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     rows.forEach(in: batch) { builder.append(batch.pointer($0)) }
-    batch.evict()
+    keep(batch)
     return builder.count == 0 ? .more : try base.take(builder.seal(), .all)
+  }
+
+  private func keep(_ batch: RowBatch) {
+    if latest.contains(where: { $0 === batch }) { return }
+    latest.append(batch)
+    if latest.count > RowTable.keptPageCount { latest.removeFirst().evict() }
   }
 }
 

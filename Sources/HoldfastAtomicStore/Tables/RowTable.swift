@@ -119,15 +119,16 @@ struct RowTable: Sendable {
     eviction.evictEarlierPages(keeping: 0)
   }
 
+  /// The number of pages in a file that stay in memory while rows are used in the order of their keys. After saves of some of the objects,
+  /// the rows of neighboring keys are in several pages.
+  static let keptPageCount = 8
+
   /// Evicts pages in a file behind a loop over the rows. If the loop returns to evicted pages often, they stay in memory.
   private struct PageEviction {
     private let pages: [Page?]
     private var rest: Int
     /// The pages in a file that the loop has used and may still need, the latest ones last.
     private var used: [Int] = []
-
-    /// The number of pages that stay in memory. After saves of some of the objects, the rows of neighboring keys are in several pages.
-    static let keptCount = 8
 
     init(_ table: RowTable) { (pages, rest) = (table.pages, 2 * table.pages.count) }
 
@@ -138,7 +139,7 @@ struct RowTable: Sendable {
     }
 
     /// Evicts the pages that were used before the latest ones.
-    mutating func evictEarlierPages(keeping count: Int = PageEviction.keptCount) {
+    mutating func evictEarlierPages(keeping count: Int = RowTable.keptPageCount) {
       while used.count > count && rest > 0 {
         rest -= 1
         pages[used.removeFirst()]?.batch.evict()
