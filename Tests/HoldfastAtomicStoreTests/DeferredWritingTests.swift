@@ -38,9 +38,12 @@ import Testing
 
   private func file() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 
-  /// The number of objects in the file.
+  /// The number of objects in a file. A copy of it is opened, because a process opens a file once.
   private func storedCount() throws -> Int {
-    let coordinator = try PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: path, isReadOnly: true))
+    let copy = folder.file("copy.csv")
+    try? FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: copy, isReadOnly: true))
     defer { try? coordinator.close() }
     return try ManagedObjectContext(coordinator: coordinator).count(for: FetchRequest<ManagedObject>(entityName: "Note"))
   }
@@ -113,9 +116,13 @@ import Testing
     let context = try open()
     try insert(0..<100, context)
     try insert(100..<101, context)
-    let other = try open { $0.defersWrites = false }
+    let copy = folder.file("copy.csv")
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    let other = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: copy)))
     try insert(101..<102, other)
     try other.persistentStoreCoordinator.close()
+    #expect(rename(copy, path) == 0)
     let error = #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.close() }
     #expect(error?.code == .storeReplaced, "\(String(describing: error))")
     #expect(try storedCount() == 101)

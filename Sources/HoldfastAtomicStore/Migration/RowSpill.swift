@@ -11,7 +11,7 @@ package final class RowSpill {
   private let file: DurableFile
   private let operation: String
   private let recordsLoaded: Bool
-  private var room = RowSpill.residentByteCount
+  private var room: Int
   private var scratch: ScratchFile?
   private var isTried = false
   /// The number of batches in the file.
@@ -20,9 +20,11 @@ package final class RowSpill {
   /// - Parameters:
   ///   - file: The store's file. The temporary file is created in its folder, when it is needed.
   ///   - operation: What the rows are for, in errors. Defaults to a migration.
-  ///   - recordsLoaded: Whether ``evictLoaded()`` will be called after each use of rows. Defaults to false.
+  ///   - recordsLoaded: Whether ``evictLoaded()`` will be called after each use of rows, as in a store that is open. A plan has two of them,
+  ///     so half of the rows stay in memory. Defaults to false.
   init(beside file: DurableFile, to operation: String = MigrationRequest.operation, recordsLoaded: Bool = false) {
     (self.file, self.operation, self.recordsLoaded) = (file, operation, recordsLoaded)
+    room = recordsLoaded ? RowSpill.residentByteCount / 2 : RowSpill.residentByteCount
   }
 
   /// A batch with the same rows, in the file if the rows so far exceed the size.

@@ -254,14 +254,16 @@ extension StoreDescription {
     self = readable { [readOnly] in WholeFileStore(format: format, at: path, options: readOnly) }
   }
 
-  /// A copy of the description that can also describe such a store in another file, and one that defers its writes, as a migration's copy.
-  /// That one is durable when it is closed, and keeps no backups.
+  /// A copy of the description that can also describe such a store in another file. For factories of whole-file stores.
+  ///
+  /// It also has ``/HoldfastStore/StoreDescription/inFileWithSmallCaches``: the copies that migrations change batch by batch are written from
+  /// time to time, and are durable when they are closed. They keep no backups.
   ///
   /// - Parameters:
   ///   - options: The options of the store.
-  ///   - wholeFile: Where they contain those of a whole file.
+  ///   - wholeFile: Where they contain those of a whole file. `\.self` if they are only these.
   ///   - describe: Describes the store in another file, with other options.
-  package func relocatable<Options: Sendable>(
+  public func relocatable<Options: Sendable>(
     _ options: Options, _ wholeFile: WritableKeyPath<Options, WholeFileOptions>,
     _ describe: @escaping @Sendable (_ path: String, Options) -> StoreDescription
   ) -> StoreDescription {
