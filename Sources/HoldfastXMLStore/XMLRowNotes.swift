@@ -11,11 +11,18 @@ import HoldfastStore
 ///   relationships, and the number of objects with such order keys. For each of these objects, its key, the number of destinations,
 ///   and their order keys in order.
 struct XMLRowNotes {
-  /// The objects with a version other than 1, ascending by key.
-  private var versions: [(key: ObjectKey, version: RowVersion)] = []
+  /// Objects with consecutive keys and the same version, other than 1.
+  private struct Run {
+    var first: ObjectKey
+    var last: ObjectKey
+    var version: RowVersion
+  }
+
+  /// The versions, ascending by key. A plan changes most objects once, so a list of objects would take far more memory.
+  private var versions: [Run] = []
   /// The order keys, by the relationship's index and the object's key.
   private var orders: [Int: [ObjectKey: [Int64]]] = [:]
-  /// The index after the last version found.
+  /// The index of the run in which the next object probably is.
   private var next = 0
 
   init() {}
@@ -30,13 +37,21 @@ struct XMLRowNotes {
     for _ in 0..<count {
       guard let step = reader.signed(), let version = reader.unsigned(), version >= 1, version <= UInt64(Int64.max) else { return nil }
       key = ObjectKey(key.rawValue &+ step)
-      versions.append((key, RowVersion(Int64(version))))
+      add(key, RowVersion(Int64(version)))
     }
     guard let relationships = reader.count() else { return nil }
     for _ in 0..<relationships where !readOrders(&reader) { return nil }
     if !reader.isAtEnd { return nil }
-    versions.sort { $0.key < $1.key }
-    for place in versions.indices.dropFirst() where versions[place - 1].key == versions[place].key { return nil }
+    versions.sort { $0.first < $1.first }
+    for place in versions.indices.dropFirst() where versions[place - 1].last >= versions[place].first { return nil }
+  }
+
+  private mutating func add(_ key: ObjectKey, _ version: RowVersion) {
+    if let run = versions.last, run.version == version, run.last < key, run.last.rawValue + 1 == key.rawValue {
+      versions[versions.count - 1].last = key
+    } else {
+      versions.append(Run(first: key, last: key, version: version))
+    }
   }
 
   private mutating func readOrders(_ reader: inout NumberReader) -> Bool {
@@ -61,18 +76,18 @@ struct XMLRowNotes {
   /// The version of an object. Fast if objects are queried by ascending key.
   mutating func version(of key: ObjectKey) -> RowVersion {
     if versions.isEmpty { return 1 }
-    if next >= versions.count || versions[next].key < key || (next > 0 && versions[next - 1].key >= key) { next = place(of: key) }
-    guard next < versions.count, versions[next].key == key else { return 1 }
-    defer { next += 1 }
+    if next >= versions.count || versions[next].last < key || (next > 0 && versions[next - 1].last >= key) { next = place(of: key) }
+    guard next < versions.count, versions[next].first <= key else { return 1 }
+    defer { if versions[next].last == key { next += 1 } }
     return versions[next].version
   }
 
-  /// The index of the first version whose key is at least `key`.
+  /// The index of the first run that ends at `key` or behind it.
   private func place(of key: ObjectKey) -> Int {
     var (low, high) = (0, versions.count)
     while low < high {
       let middle = (low + high) / 2
-      if versions[middle].key < key { low = middle + 1 } else { high = middle }
+      if versions[middle].last < key { low = middle + 1 } else { high = middle }
     }
     return low
   }

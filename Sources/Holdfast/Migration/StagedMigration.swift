@@ -160,21 +160,26 @@ struct StagedMigration {
       work = try folder.newStore(number + 1)
       try migrate(former, mapping, to: work, progress.part(0...0.5))
     }
-    try StoreCopier.reading(former, old) { reader, _ in
-      let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
-      // After an error, what is saved remains for the next attempt.
-      defer { try? coordinator.close() }
+    // Before the other store, whose keys are in memory from then on.
+    let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
+    do {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
       let journal = stage.isResumable ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
-        try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
-        if let unread = reader.unread { throw unread }
+        try StoreCopier.reading(former, old) { reader, _ in
+          try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
+          if let unread = reader.unread { throw unread }
+        }
       }
       if let journal { try journal.finish() } else { try context.save() }
       try checkRequired(mapping, context, stage.name ?? "")
-      // A whole file is written only now.
-      try coordinator.close()
+    } catch {
+      // What is saved remains for the next attempt.
+      try? coordinator.close()
+      throw error
     }
+    // A whole file is written only now.
+    try coordinator.close()
     if relaxed != nil { try checkConstraints(work, from: model, to: new, stage.name ?? "") }
     return number + 1
   }

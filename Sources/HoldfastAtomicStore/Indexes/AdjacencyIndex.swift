@@ -146,51 +146,59 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Adds links to an empty index in linear time, if their order permits this: the destinations of each source ascend, and the
-  /// sources are dense.
+  /// Adds links to an empty index in linear time, if their order permits this: they are sorted by target, then source, and the sources are
+  /// dense.
   ///
-  /// - Parameters:
-  ///   - links: The links. If `isExchanged` is true, they are sorted by source, then target. Otherwise they are sorted by target,
-  ///     and no target occurs twice.
-  ///   - isExchanged: Whether the source and target of each link are exchanged.
+  /// - Parameter isExchanged: Whether the source and target of each link are exchanged.
   /// - Returns: Whether the links were added.
   mutating func fill(_ links: [SaveRequest.Link], isExchanged: Bool) -> Bool {
     guard count == 0 else { return false }
     return links.withUnsafeBufferPointer { links in
       isExchanged
-        ? fill(links, isOrdered: { $0 <= $1 }, key: \.target, target: \.source)
-        : fill(links, isOrdered: { $0.target < $1.target }, key: \.source, target: \.target)
+        ? fill { body in for link in links { body(link.target, link.source) } }
+        : fill { body in for link in links { body(link.source, link.target) } }
     }
   }
 
-  @inline(__always) private mutating func fill(
-    _ links: UnsafeBufferPointer<SaveRequest.Link>, isOrdered: (SaveRequest.Link, SaveRequest.Link) -> Bool,
-    key: (SaveRequest.Link) -> ObjectKey, target: (SaveRequest.Link) -> ObjectKey
-  ) -> Bool {
-    if links.isEmpty { return true }
-    let (least, greatest) = LinkOrder.bounds(links, key)
-    guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
-    for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
+  /// The same for links that needn't be in a list.
+  ///
+  /// - Parameter forEachLink: Calls its argument with each link. Called three times.
+  @inline(__always) mutating func fill(_ forEachLink: (_ body: (_ source: ObjectKey, _ target: ObjectKey) -> Void) -> Void) -> Bool {
+    guard count == 0 else { return false }
+    var (least, greatest) = (ObjectKey(.max), ObjectKey(.min)), (linkCount, isOrdered) = (0, true)
+    var last = (source: ObjectKey(.min), target: ObjectKey(.min))
+    forEachLink { source, target in
+      (least, greatest) = (min(least, source), max(greatest, source))
+      if target < last.target || target == last.target && source < last.source { isOrdered = false }
+      last = (source, target)
+      linkCount += 1
+    }
+    if linkCount == 0 { return true }
+    guard isOrdered, least >= 0, LinkOrder.isDense(least, greatest, linkCount) else { return false }
     // The first key of the chunk.
     let first = ObjectKey(least.rawValue & ~255)
     let keyCount = Int(greatest.rawValue - first.rawValue) + 1
-    return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
-      withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: links.count) { targets in
+    withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
+      withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: linkCount) { targets in
         ends.initialize(repeating: 0)
-        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
-          ends[Int(key(link).rawValue - first.rawValue) + 1] += 1
+        func forEachOther(_ body: (_ place: Int, _ target: ObjectKey) -> Void) {
+          var last = (source: ObjectKey(.min), target: ObjectKey(.min))
+          forEachLink { source, target in
+            if source != last.source || target != last.target { body(Int(source.rawValue - first.rawValue), target) }
+            last = (source, target)
+          }
         }
+        forEachOther { place, _ in ends[place + 1] += 1 }
         for place in 1..<keyCount { ends[place + 1] += ends[place] }
         // Turns the start offset of each key into its end offset.
-        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
-          let place = Int(key(link).rawValue - first.rawValue)
-          targets[Int(ends[place])] = target(link)
+        forEachOther { place, target in
+          targets[Int(ends[place])] = target
           ends[place] += 1
         }
         addChunks(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
       }
-      return true
     }
+    return true
   }
 
   /// Writes the chunks of consecutive keys, given the end offset of each key's destinations.

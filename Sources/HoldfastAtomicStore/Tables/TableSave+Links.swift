@@ -10,7 +10,7 @@ extension TableSave {
   /// Adds and removes links.
   mutating func applyLinks() {
     if hasManyRows {
-      for index in adjacencies.indices {
+      for index in adjacencies.indices where !fillFromFile(index) {
         collectInsertedLinks(index)
         applyKeyLinks(index)
       }
@@ -65,11 +65,34 @@ extension TableSave {
     swap(&links, &added[link.adjacency])
   }
 
-  /// Collects the links of many new rows for one index.
-  private mutating func collectInsertedLinks(_ index: Int) {
-    let pages = insertedPages.compactMap { page in
+  /// The pages of new rows with links of an index.
+  private func insertedPages(_ index: Int) -> [(link: TableSchema.KeySlot, batch: RowBatch)] {
+    insertedPages.compactMap { page in
       schema.keySlots[page.entity].first { $0.adjacency == index }.map { (link: $0, batch: page.batch) }
     }
+  }
+
+  /// Fills an empty index with the links of many new rows that are in a file. A list of the links would take more memory than the index.
+  ///
+  /// - Returns: Whether the links were added.
+  private mutating func fillFromFile(_ index: Int) -> Bool {
+    let pages = insertedPages(index)
+    guard added[index].isEmpty, removed[index].isEmpty, pages.contains(where: \.batch.isEvictable) else { return false }
+    return adjacencies[index].fill { body in
+      for (link, batch) in pages {
+        batch.load()
+        for index in 0..<batch.count {
+          let row = batch.pointer(index)
+          if row.isPresent(link.slot) { body(row.key(link.slot), row.key) }
+        }
+        batch.evict()
+      }
+    }
+  }
+
+  /// Collects the links of many new rows for one index.
+  private mutating func collectInsertedLinks(_ index: Int) {
+    let pages = insertedPages(index)
     added[index].reserveCapacity(added[index].count + pages.reduce(0) { $0 + $1.batch.count })
     for (link, batch) in pages {
       batch.load()
