@@ -181,19 +181,21 @@ struct AdjacencyIndex: Sendable {
     withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
       withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: linkCount) { targets in
         ends.initialize(repeating: 0)
-        func forEachOther(_ body: (_ place: Int, _ target: ObjectKey) -> Void) {
-          var last = (source: ObjectKey(.min), target: ObjectKey(.min))
-          forEachLink { source, target in
-            if source != last.source || target != last.target { body(Int(source.rawValue - first.rawValue), target) }
-            last = (source, target)
-          }
+        let none = (source: ObjectKey(.min), target: ObjectKey(.min))
+        last = none
+        forEachLink { source, target in
+          if (source, target) != last { ends[Int(source.rawValue - first.rawValue) + 1] += 1 }
+          last = (source, target)
         }
-        forEachOther { place, _ in ends[place + 1] += 1 }
         for place in 1..<keyCount { ends[place + 1] += ends[place] }
         // Turns the start offset of each key into its end offset.
-        forEachOther { place, target in
+        last = none
+        forEachLink { source, target in
+          if (source, target) == last { return }
+          let place = Int(source.rawValue - first.rawValue)
           targets[Int(ends[place])] = target
           ends[place] += 1
+          last = (source, target)
         }
         addChunks(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
       }

@@ -79,8 +79,8 @@ extension TableSave {
     let pages = insertedPages(index)
     guard added[index].isEmpty, removed[index].isEmpty, pages.contains(where: \.batch.isEvictable) else { return false }
     return adjacencies[index].fill { body in
-      for (link, batch) in pages {
-        batch.load()
+      // A page that couldn't be read once has no links from then on, so that all calls pass the same ones.
+      for (link, batch) in pages where batch.load() {
         for index in 0..<batch.count {
           let row = batch.pointer(index)
           if row.isPresent(link.slot) { body(row.key(link.slot), row.key) }
