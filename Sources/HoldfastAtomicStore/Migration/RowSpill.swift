@@ -21,10 +21,10 @@ package final class RowSpill {
   ///   - file: The store's file. The temporary file is created in its folder, when it is needed.
   ///   - operation: What the rows are for, in errors. Defaults to a migration.
   ///   - recordsLoaded: Whether ``evictLoaded()`` will be called after each use of rows, as in a store that is open. A plan has two of them,
-  ///     so half of the rows stay in memory. Defaults to false.
+  ///     and needs memory for objects, too, so an eighth of the size stays in memory. Defaults to false.
   init(beside file: DurableFile, to operation: String = MigrationRequest.operation, recordsLoaded: Bool = false) {
     (self.file, self.operation, self.recordsLoaded) = (file, operation, recordsLoaded)
-    room = recordsLoaded ? RowSpill.residentByteCount / 2 : RowSpill.residentByteCount
+    room = recordsLoaded ? RowSpill.residentByteCount / 8 : RowSpill.residentByteCount
   }
 
   /// A batch with the same rows, in the file if the rows so far exceed the size.
