@@ -116,11 +116,13 @@ struct XMLRowNotes {
       bytes(of: image, place, relationship)
     }
     if count == 0 && orders.isEmpty { return [] }
-    var all = NumberWriter()
-    all.put(UInt64(count))
-    all.bytes += versions.bytes
-    all.put(UInt64(orders.count))
-    return orders.reduce(into: all.bytes) { $0 += $1 }
+    var start = NumberWriter()
+    start.put(UInt64(count))
+    // In place, because there may be a million of them.
+    versions.bytes.insert(contentsOf: start.bytes, at: 0)
+    versions.put(UInt64(orders.count))
+    for order in orders { versions.bytes += order }
+    return versions.bytes
   }
 
   private static func bytes(of image: StoreImage, _ place: Int, _ relationship: ManagedObjectModel.Relationship) -> [UInt8]? {
