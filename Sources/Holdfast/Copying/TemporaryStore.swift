@@ -28,8 +28,9 @@ struct TemporaryStore {
         atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     } catch {
       throw StoreError(
-        .notPermitted, operation: operation, path: folder,
-        reason: "The folder for a temporary copy can't be created. Check the permissions and the free space.", cause: error)
+        error.isOfFullDisk ? .diskFull : .notPermitted, operation: operation, path: folder,
+        reason: "The folder for a temporary copy can't be created. Check the permissions and the free space.", cause: error,
+        isRetryable: error.isOfFullDisk)
     }
   }
 
@@ -40,4 +41,9 @@ struct TemporaryStore {
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: folder) }
+}
+
+extension Error {
+  /// Whether Foundation couldn't write a file or create a folder because the disk is full.
+  var isOfFullDisk: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
 }

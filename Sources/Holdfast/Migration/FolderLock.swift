@@ -34,13 +34,13 @@ final class FolderLock {
       StoreError(
         code, operation: operation, path: path, reason: reason,
         cause: number.flatMap { POSIXErrorCode(rawValue: $0) }.map { POSIXError($0) },
-        isRetryable: code == .locked)
+        isRetryable: code == .locked || code == .diskFull)
     }
     while true {
       if creates && mkdir(path, 0o700) != 0 && errno != EEXIST {
-        let number = errno
+        let number = errno, isFull = number == ENOSPC || number == EDQUOT
         throw error(
-          number == ENOSPC ? .diskFull : .notPermitted, "The folder can't be created. Check the free space and the permissions.", number)
+          isFull ? .diskFull : .notPermitted, "The folder can't be created. Check the free space and the permissions.", number)
       }
       let handle = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
       if handle < 0 {

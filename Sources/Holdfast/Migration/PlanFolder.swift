@@ -90,10 +90,9 @@ struct PlanFolder {
   }
 
   private func failure(_ reason: String, _ cause: any Error) -> StoreError {
-    let isFull = (cause as? CocoaError)?.code == .fileWriteOutOfSpace
-    return StoreError(
-      isFull ? .diskFull : .notPermitted, operation: MigrationRequest.operation, path: path,
-      reason: reason + " Check the free space and the permissions.", cause: cause)
+    StoreError(
+      cause.isOfFullDisk ? .diskFull : .notPermitted, operation: MigrationRequest.operation, path: path,
+      reason: reason + " Check the free space and the permissions.", cause: cause, isRetryable: cause.isOfFullDisk)
   }
 
   /// Removes what is done, and keeps the folder.
