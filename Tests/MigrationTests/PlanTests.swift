@@ -329,6 +329,54 @@ import Testing
     #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
   }
 
+  /// Lets one request to a closed store fail.
+  private final class FailingRequest: AnswerInterceptor {
+    private let number: Int
+    private let count = Mutex(0)
+
+    init(_ number: Int) { self.number = number }
+
+    var requestCount: Int { count.withLock { $0 } }
+
+    func answer<Request: StoreRequest>(
+      _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+    ) throws -> Request.Answer {
+      let isChosen = count.withLock { count in
+        count += 1
+        return count == number
+      }
+      if isChosen { throw StoreError(.diskFull, operation: Request.operation, reason: "A test said so.", isRetryable: true) }
+      return try next(request, options)
+    }
+
+    /// Migrates a store whose requests are counted.
+    func migrate(_ description: StoreDescription, with plan: MigrationPlan) throws {
+      var counted = description
+      counted.administration = description.administration.intercepted(by: self)
+      try PersistentStoreCoordinator.migratePersistentStore(counted, with: plan)
+    }
+  }
+
+  /// The bug: if the store couldn't be read after the plan had created its folder, the folder remained.
+  @Test(arguments: MigratedStore.allCases) func aFailureOfAnyRequestToTheStoreLeavesItAsItWas(_ store: MigratedStore) throws {
+    let whole = MigratedStore.Place(store), all = FailingRequest(.max)
+    try fill(whole, first)
+    try all.migrate(whole.description, with: plan())
+    #expect(try whole.contents(third) == lines)
+    // The metadata before and after the folder is locked, and the replacement.
+    #expect(all.requestCount >= 3)
+    for number in 1...max(all.requestCount, 1) {
+      let place = MigratedStore.Place(store)
+      try fill(place, first)
+      let digest = try PersistentStoreCoordinator.graphDigest(of: place.description, model: first), names = place.folder.names
+      let error = #expect(throws: StoreError.self) { try FailingRequest(number).migrate(place.description, with: plan()) }
+      #expect(error?.code == .diskFull && place.folder.names == names, "request \(number): \(place.folder.names)")
+      #expect(try PersistentStoreCoordinator.graphDigest(of: place.description, model: first) == digest, "request \(number)")
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan())
+      #expect(try place.contents(third) == lines, "request \(number)")
+    }
+  }
+
   /// The copies are removed, because no stage is resumable.
   @Test(arguments: MigratedStore.allCases) func aPlanThatIsCancelledAtAnyReportLeavesTheStoreAsItWas(_ store: MigratedStore) async throws {
     let whole = MigratedStore.Place(store), reports = Mutex(0)

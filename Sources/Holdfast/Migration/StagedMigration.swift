@@ -80,8 +80,15 @@ struct StagedMigration {
         reason: "The store description is read-only, or has no location. Describe a store in a file, for writing.")
     }
     guard let folder = try PlanFolder(beside: description, creates: true) else { return }
-    // Another process may have migrated the store before it released the folder.
-    let stages = try selected ?? plan.stages(after: PersistentStoreCoordinator.recoveredMetadata(of: description)) ?? []
+    let stages: [MigrationPlan.Stage]
+    do {
+      // Another process may have migrated the store before it released the folder.
+      stages = try selected ?? plan.stages(after: PersistentStoreCoordinator.recoveredMetadata(of: description)) ?? []
+    } catch {
+      // What an interrupted run has done remains for the next attempt.
+      if folder.record == nil { folder.remove() }
+      throw error
+    }
     if stages.isEmpty { return folder.remove() }
     do { try run(stages, location, in: folder) } catch {
       if !(stages.contains(where: \.isResumable) && error.isCancellation) { folder.remove() }
