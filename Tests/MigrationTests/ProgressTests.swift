@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastCoreData
 import HoldfastStore
 import Synchronization
 import TestSupport
@@ -20,9 +21,14 @@ import Testing
     case plan
     /// A plan with a stage without code and one with code, which works on a copy.
     case planWithCode
+    /// A mapping model that has an expression.
+    case mappingModel
+    /// A mapping model that inserts some objects again.
+    case insertingMappingModel
 
+    var isPlan: Bool { [.plan, .planWithCode, .mappingModel, .insertingMappingModel].contains(self) }
     /// Whether the store itself is changed.
-    var isInPlace: Bool { [.migration, .migrationOfLinks, .plan, .planWithCode].contains(self) }
+    var isInPlace: Bool { isPlan || [.migration, .migrationOfLinks].contains(self) }
   }
 
   private let old: ManagedObjectModel
@@ -108,7 +114,24 @@ import Testing
     case .repair: try Coordinator.repairPersistentStore(source, to: other, model: old, progress: progress)
     case .plan, .planWithCode:
       try Coordinator.migratePersistentStore(source, with: plan(hasCode: operation == .planWithCode)) { progress($0.fractionCompleted) }
+    case .mappingModel, .insertingMappingModel:
+      let plan = try mappingPlan(filter: operation == .insertingMappingModel ? "tag != nil" : nil)
+      try Coordinator.migratePersistentStore(source, with: plan) { progress($0.fractionCompleted) }
     }
+  }
+
+  /// - Parameter filter: A filter of the dogs, which are inserted again; nil if they keep their keys.
+  private func mappingPlan(filter: String?) throws -> MigrationPlan {
+    typealias Property = MappingModelText.Property
+    let folder = TemporaryFolder(), note = TestExpression.function("uppercase:", [.text("x")]).archive
+    var text = MappingModelText()
+    text.map(
+      "Dog", to: "Dog", filter: filter, attributes: [Property("note", expression: note), Property("photo"), Property("tag")],
+      relationships: [Property("walks")])
+    text.map("Walk", to: "Walk", attributes: [Property("tag")], relationships: [Property("dog")])
+    var plan = MigrationPlan(from: old)
+    try withExtendedLifetime(folder) { try plan.add(new, mappingModelsAt: [try text.write(to: folder)]) }
+    return plan
   }
 
   private func plan(hasCode: Bool) -> MigrationPlan {
@@ -125,7 +148,7 @@ import Testing
   /// The model of the store after an operation.
   private func finalModel(_ operation: Operation) -> ManagedObjectModel {
     switch operation {
-    case .migration, .plan: new
+    case .migration, .plan, .mappingModel, .insertingMappingModel: new
     case .migrationOfLinks: newLinks
     case .planWithCode: newest
     default: old
@@ -160,7 +183,7 @@ import Testing
     try fill(places, operation)
     let digests = try places.digests(old), before = try places.snapshot(), external = try places.externalFiles()
     let (code, found) = try await cancel(at: place) { try run(operation, places, $0) }
-    if operation == .plan || operation == .planWithCode { #expect(found.first == 0) }
+    if operation.isPlan { #expect(found.first == 0) }
     if let code {
       #expect(code == "cancelled", "report \(place)")
       let names = [places.source, places.other].map(\.folder.names)
@@ -171,7 +194,11 @@ import Testing
     // The last report comes after the last step.
     #expect(found.last == 1 && found.count <= place, "\(found)")
     let result = operation.isInPlace ? places.source : places.other
-    #expect(try result.contents(finalModel(operation)).count == 100)
+    let lines = try result.contents(finalModel(operation))
+    #expect(lines.count == 100)
+    if operation == .mappingModel || operation == .insertingMappingModel {
+      #expect(lines.count { $0.contains(" note=X ") } == 50 && lines.contains("Walk 7: dog=7"), "\(lines)")
+    }
     return (false, found.count)
   }
 
