@@ -196,6 +196,35 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("Human bo") && $0.contains("name=BO") })
   }
 
+  /// The bug: inserted objects that a policy had saved counted as deleted, so they were left out, and links to them were removed.
+  @Test(arguments: MigratedStore.allCases) func aPolicyMaySaveInsertedObjects(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var text = MappingModelText()
+    text.map(
+      "Person", to: "Human", policy: "Zoo.Saving", filter: "tag != nil", attributes: [Property("tag")],
+      relationships: [Property("friends"), Property("city", path: "$source.home.city", mapping: "CityToCity")])
+    text.map(
+      "City", to: "City", attributes: [Property("tag")],
+      relationships: [Property("humans", path: "$source.homes.@distinctUnionOfSets.people", mapping: "PersonToHuman")])
+    let policy = MappingPolicy { stage in
+      try stage.forEach { old, new in if old["tag"] == "cy" { stage.context.delete(new) } }
+      for note in ["first", "second"] {
+        try stage.forEach { _, new in try new.setValue(note, forKey: "note") }
+        try stage.context.save()
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(text, ["Zoo.Saving": policy]))
+    func human(_ name: String, city: String, friend: String) -> String {
+      "Human \(name): age=nil code=nil double=nil friendCount=0 name= note=second street=nil city=\(city) friends=[\(friend)]"
+    }
+    #expect(
+      try place.contents(second) == [
+        "City x: code=0 humans=[ann]", "City y: code=0 humans=[bo]", human("ann", city: "x", friend: "bo"),
+        human("bo", city: "y", friend: "ann"),
+      ])
+  }
+
   @Test(arguments: MigratedStore.allCases) func aValueThatDoesNotFitEndsTheMigration(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)
     try fill(place)

@@ -46,15 +46,19 @@ final class MappingModelRun {
     else { return }
     let isKept = keepsInserted && isInserting(step)
     try stage.forEachBatch(of: [source.index], savingEvery: keepsInserted ? nil : 5_000) { _, batch in
-      if isKept {
-        for old in batch {
-          try body(old, try id(of: old, step).flatMap { try stage.context.object(with: $0) }.flatMap { $0.isInserted ? $0 : nil })
-        }
+      let ids = try batch.compactMap { try id(of: $0, step) }
+      if !isKept {
+        let found = try stage.objects(ids, of: destination)
+        for old in batch { try body(old, try id(of: old, step).flatMap { found[$0.key] }) }
         return
       }
-      let ids = try batch.compactMap { try id(of: $0, step) }
-      let found = try stage.objects(ids, of: destination)
-      for old in batch { try body(old, try id(of: old, step).flatMap { found[$0.key] }) }
+      // A policy may have saved some of them.
+      let others = try ids.filter { try !stage.context.object(with: $0).isInserted }
+      let saved = try others.isEmpty ? [:] : stage.objects(others, of: destination)
+      for old in batch {
+        let new = try id(of: old, step).flatMap { try stage.context.object(with: $0) }
+        try body(old, new.flatMap { $0.isInserted ? $0 : saved[$0.objectID.key] })
+      }
     }
   }
 
@@ -99,8 +103,14 @@ final class MappingModelRun {
 
   /// Saves the inserted objects, and forgets those that a policy deleted.
   private func saveInserted() throws {
-    let kept = Set(stage.context.insertedObjects.map(\.objectID))
-    for name in inserted.keys { inserted[name] = inserted[name]?.filter { kept.contains($0.value) } }
+    let unsaved = Set(stage.context.insertedObjects.map(\.objectID))
+    for step in plan.steps {
+      guard let destination = step.destination, let ids = inserted[step.mapping.name] else { continue }
+      // Deleted, or saved by a policy.
+      let others = ids.values.filter { !unsaved.contains($0) }
+      let saved = try others.isEmpty ? [:] : stage.objects(others, of: destination)
+      inserted[step.mapping.name] = ids.filter { unsaved.contains($0.value) || saved[$0.value.key] != nil }
+    }
     keepsInserted = false
     if !inserted.isEmpty { try stage.save() }
   }
