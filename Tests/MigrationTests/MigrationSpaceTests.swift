@@ -103,7 +103,7 @@ import Testing
       static func copies(of store: MigratedStore) -> [Kind] {
         let all = [MigratedStore.json, .xml, .binary, .sqlite], same = store == .coreData ? .sqlite : store
         let some = TestTier.isFull ? all : [same, same == .sqlite ? .json : .sqlite]
-        return all.map { .copy($0) } + some.map { .replacement($0) } + some.map { .move($0) }
+        return all.map(Kind.copy) + some.map(Kind.replacement) + some.map(Kind.move)
       }
 
       /// The type of the store to which another one is copied.
