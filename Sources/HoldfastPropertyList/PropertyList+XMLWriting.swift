@@ -42,7 +42,10 @@ private enum XMLPropertyListWriter {
     case .string(let text): out += "<string>\(try escaped(text))</string>\n"
     case .data(let bytes):
       out += "<data>\n"
-      for line in lines(bytes) { out += "\(tabs)\(line)\n" }
+      // Base64 in lines of 68 characters, as Apple writes it.
+      for start in stride(from: 0, to: bytes.count, by: 51) {
+        out += "\(tabs)\(Data(bytes[start..<min(start + 51, bytes.count)]).base64EncodedString())\n"
+      }
       out += "\(tabs)</data>\n"
     case .uid(let number):
       out += "<dict>\n\(tabs)\t<key>CF$UID</key>\n\(tabs)\t<integer>\(number)</integer>\n\(tabs)</dict>\n"
@@ -83,17 +86,6 @@ private enum XMLPropertyListWriter {
       throw PropertyListError(.unsupported, "XML property lists only support dates in the years 0 to 9999.")
     }
     out += "<date>\(text)</date>\n"
-  }
-
-  /// Base64 in lines of 68 characters, as Apple writes it.
-  private static func lines(_ bytes: [UInt8]) -> [Substring] {
-    var rest = Substring(Data(bytes).base64EncodedString())
-    var lines: [Substring] = []
-    while !rest.isEmpty {
-      lines.append(rest.prefix(68))
-      rest = rest.dropFirst(68)
-    }
-    return lines
   }
 
   private static func escaped(_ text: String) throws(PropertyListError) -> String {
