@@ -149,6 +149,35 @@ import Testing
     #expect(error?.code == .conflict && error?.objectIDs == [mine.objectID])
   }
 
+  /// The same if the outcome of the parent's save is unknown at first, and the child changes its objects again before the parent learns it.
+  @Test(arguments: TestStore.allCases, OutcomeStore.Loss.allCases)
+  func aVersionThatTheStoreChoosesIsNoConflictForAChildIfTheOutcomeWasUnknown(_ store: TestStore, _ loss: OutcomeStore.Loss) throws {
+    final class Made: @unchecked Sendable { var store: OutcomeStore? }  // because only this test uses it, in one thread
+    let made = Made(), trigger = Trigger()
+    let (parent, _) = try store.makePlace().recording { base in
+      let store = OutcomeStore(TriggeringStore(base, trigger))
+      made.store = store
+      return store
+    }
+    let child = ManagedObjectContext(parent: parent)
+    trigger.state.withLock { $0.normalises = true }
+    parent.dog("MAX")
+    try parent.save()
+    let new = child.dog("REX"), mine = try #require(try child.one(Dog.self) { $0.name == "MAX" })
+    for age in 2...5 {
+      for dog in [new, mine] { dog.age = age }
+      try child.save()
+      made.store?.loseCommit(loss)
+      let error = #expect(throws: StoreError.self) { try parent.save() }
+      #expect(error?.code == .outcomeUnknown)
+      for dog in [new, mine] { dog.weight = Double(age) }
+      try child.save()
+      try parent.save()
+    }
+    let saved = try another(parent).fetch(FetchRequest<Dog>())
+    #expect(saved.map(\.age) == [5, 5] && saved.map(\.weight) == [5, 5])
+  }
+
   @Test(arguments: TestStore.allCases, [true, false])
   func otherObjectsThatTheStoreChangedAreReadAgain(_ store: TestStore, isNamed: Bool) async throws {
     // The receipt of the second of several stores has that store's keys; this trigger knows only keys.

@@ -242,16 +242,14 @@ final class ChildContexts {
     known[object].map { $0.state == object.unsavedState && !wasReadOtherwise(object) } ?? false
   }
 
-  /// The objects that children have changed, without changes that they don't know.
+  /// The objects that children have changed or read, without changes that they don't know.
   func knownChanges(among objects: ContiguousArray<ManagedObject>) -> [ManagedObject] {
-    known.isEmpty ? [] : objects.filter { (counts[$0] ?? 0) > 0 && isKnown($0) }
+    known.isEmpty ? [] : objects.filter(isKnown)
   }
 
   /// Notes that children know the changes that objects still have after a save. They were made after it was sent.
   func noteRemaining(of objects: [ManagedObject]) {
-    for object in objects where object.isUpdated && !object.isDeleted && (counts[object] ?? 0) > 0 {
-      note(object, as: object.unsavedState)
-    }
+    for object in objects where object.isUpdated && !object.isDeleted { note(object, as: object.unsavedState) }
   }
 
   /// Notes that the context is saving objects. Call it while they have their unsaved changes.
@@ -267,11 +265,7 @@ final class ChildContexts {
     for object in written where !object.isInserted {
       let isKnown = isKnown(object)
       if !isKnown || known[object]?.accepted != nil { changed.append(object) }
-      if isKnown, let version = chosen[ObjectIdentifier(object)] {
-        keepVersion(of: object, forRowWith: version)
-      } else if isKnown {
-        counts[object] = counts[object].flatMap { $0 == 1 ? nil : $0 - 1 }
-      }
+      if isKnown { keepVersion(of: object, forRowWith: chosen[ObjectIdentifier(object)] ?? ownVersion(of: object).next) }
       known[object] = nil
       readStates[object] = nil
     }
