@@ -131,6 +131,24 @@ import Testing
     #expect(try context.count(for: FetchRequest<Dog>()) == 2)
   }
 
+  /// Another context reads the row before the lost save takes effect.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whatOthersReadBeforeADiscardedSaveTookEffectIsReadAgain(_ store: TestStore, _ isReset: Bool) throws {
+    let stack = try LossyStack(store), context = stack.context
+    let rex = context.dog("rex", age: 3), max = context.dog("max")
+    try context.save()
+    let id = rex.objectID
+    rex.age = 4
+    stack.saveInVain(.beforeCommitting)
+    let other = try stack.another()
+    #expect(try other.existingDog(id).age == 3)
+    // The lost save takes effect before this one.
+    try other.existingDog(max.objectID).age = 9
+    try other.save()
+    if isReset { context.reset() } else { context.rollback() }
+    #expect(try context.existingDog(id).age == 4)
+  }
+
   @Test(arguments: Loss.allCases, [true, false]) func aRefreshAsksForTheOutcomeFirst(_ loss: Loss, _ mergesChanges: Bool) throws {
     let stack = try LossyStack(.sqlite), context = stack.context
     let dog = context.dog("rex", age: 3)

@@ -321,7 +321,8 @@ extension ContextCore {
     merging.removeAll()
     saving.forgetLoss()
     deletions.removeAll()
-    saving.takeUncertain()
+    // Others may have read rows before the save took effect.
+    if saving.takeUncertain() != nil { persistentStoreCoordinator.rowCache.removeAll() }
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }
