@@ -119,6 +119,26 @@ import Testing
     #expect(try stack.another().one(Dog.self) { $0.name == "old" }?.age == 5)
   }
 
+  /// Only the deletion changes the lists, so their owners aren't part of the save.
+  @Test(arguments: TestStore.allCases, [Loss.withoutCommitting, .afterCommitting])
+  func aRollbackShowsTheListsThatTheStoreHas(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store), context = stack.context
+    let ada = context.person("Ada"), rex = context.dog("rex", owner: ada), gone = context.dog("gone", owner: ada)
+    rex.friends.insert(gone)
+    try context.save()
+    context.delete(gone)
+    stack.saveInVain(loss)
+    context.rollback()
+    let isCommitted = loss == .afterCommitting
+    #expect(ada.dogs.map(\.name).sorted() == (isCommitted ? ["rex"] : ["gone", "rex"]))
+    #expect(rex.friends.map(\.name) == (isCommitted ? [] : ["gone"]))
+    rex.friends.removeAll()
+    ada.city = "Rome"
+    try context.save()
+    let saved = try #require(try stack.another().one(Person.self) { $0.name == "Ada" })
+    #expect(saved.city == "Rome" && saved.dogs.count == (isCommitted ? 1 : 2))
+  }
+
   @Test func aResetDiscardsTheLostSave() throws {
     let stack = try LossyStack(.memory), context = stack.context
     context.dog("rex")

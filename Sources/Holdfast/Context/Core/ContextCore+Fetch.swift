@@ -199,7 +199,7 @@ extension ContextCore {
   func showAllAgain() { if deletions.forgetSaved() { readListsAgain { _ in true } } }
 
   /// Makes lists be read again: those that were read before a deletion still have the objects.
-  private func readListsAgain(where isIncluded: (LinkPlan) -> Bool) {
+  func readListsAgain(where isIncluded: (LinkPlan) -> Bool) {
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
       for index in 0..<object.plan.toManyCount where isIncluded(object.plan.toMany[index]) {
         if object.toMany?[index].isMoved == true {

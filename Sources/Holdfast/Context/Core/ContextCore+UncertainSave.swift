@@ -29,6 +29,8 @@ extension ContextCore {
   }
 
   /// Discards an uncertain save after its changes were reverted. Its objects become faults, because the store may have the changes.
+  ///
+  /// Lists that showed deleted objects again are read again, too. Their owners weren't changed, so they aren't among these objects.
   func discardUncertainSave() {
     guard let part = saving.takeUncertain()?.part else { return }
     persistentStoreCoordinator.rowCache.removeAll()
@@ -36,5 +38,7 @@ extension ContextCore {
     for object in part.updated + part.deleted + derived where !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
     }
+    let deleted = Set(part.deleted.map(\.flags.entityIndex))
+    if !deleted.isEmpty { readListsAgain { link in deleted.contains { link.leads(toEntity: $0) } } }
   }
 }
