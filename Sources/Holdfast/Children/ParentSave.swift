@@ -398,15 +398,17 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot), nil, position: 0) : nil)
   }
 
-  /// Whether an object references the owner of a list that is being deleted.
+  /// Whether an object references the owner of a list that is being deleted, and the child hasn't removed it from the list itself.
   ///
-  /// Its delete rule clears the reference without recording that the object leaves the list. If the deletion is reverted, the reference is
-  /// restored.
+  /// The delete rule of the owner clears the reference without recording that the object leaves the list. If the deletion is reverted, the
+  /// reference is restored.
   private func referencesDeletedOwner(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     guard let inverse = parent.graph.model.inverse(of: relationship), inverse.isToMany, inverse.deleteRule == .nullify,
-      let row = object.row, row.isPresent(relationship.slot)
+      let row = object.row, row.isPresent(relationship.slot),
+      let owner = parent.registeredOwner(relationship.destinationIndex, row.key(relationship.slot)), owner.isDeleted
     else { return false }
-    return parent.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))?.isDeleted == true
+    let known = store.child?.registeredOwner(relationship.destinationIndex, owner.objectKey)
+    return known?.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true
   }
 
   private func link(_ changes: SaveRequest.LinkChanges) {

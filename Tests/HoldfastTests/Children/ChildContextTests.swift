@@ -763,6 +763,26 @@ import Testing
     #expect(try parent.one(Person.self) { $0.name == "Ann" }?.dogs.count == 2)
   }
 
+  /// The child has removed a dog from the list of the owner that it then deletes.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aDeletionThatThePolicyOfTheParentRevertsDoesNotRestoreALinkThatTheChildHasRemoved(_ store: TestStore, _ isRead: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), mine = try #require(fido.owner)
+    if isRead { #expect(mine.dogs.count == 2) }
+    fido.owner = nil
+    child.delete(mine)
+    try child.save()
+    let other = try family.place.context()
+    try #require(try other.one(Person.self) { $0.name == "Ann" }).city = "Rome"
+    try other.save()
+    parent.mergePolicy = .mergeByPropertyStoreTrump
+    try parent.save()
+    let ann = try #require(try family.place.context().one(Person.self) { $0.name == "Ann" })
+    #expect(ann.city == "Rome" && ann.dogs.map(\.name) == ["Rex"])
+    #expect(try parent.one(Person.self) { $0.name == "Ann" }?.dogs.map(\.name) == ["Rex"])
+    #expect(try parent.existingDog(fido.objectID).owner == nil)
+  }
+
   /// Only one end of the link is in conflict. The parent finds out when it saves, or merges the changes of the other context before.
   @Test(arguments: TestStore.allCases, [false, true])
   func bothEndsOfALinkThatThePolicyOfTheParentDiscardsAreOutdated(_ store: TestStore, _ isMerged: Bool) throws {
