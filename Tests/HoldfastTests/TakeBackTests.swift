@@ -56,6 +56,26 @@ import Testing
     #expect(dogs.map(\.name) == ["Fido"] && dogs.first?.collar != nil && dogs.first?.owner?.name == "Ann")
   }
 
+  /// Objects of different entities can have the same key. The bug: the deleted dogs lost their delete rules.
+  @Test(arguments: TestStore.withChild) func deletionsThatAreDiscardedKeepTheDeleteRulesOfOtherEntities(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let people = (1...3).map { context.person("Person \($0)") }, dogs = (1...3).map { context.dog("Dog \($0)") }
+    for dog in dogs {
+      dog.collar = context.insert(Collar.self)
+      let vaccination = context.insert(Vaccination.self)
+      vaccination.kind = "rabies"
+      vaccination.dog = dog
+    }
+    try context.save()
+    for person in people { context.delete(person) }
+    for dog in dogs { context.delete(dog) }
+    try context.discardChanges(of: people.map(\.objectID))
+    try context.save()
+    let saved = try place.context()
+    #expect(try saved.count(for: FetchRequest<Person>()) == 3 && saved.count(for: FetchRequest<Dog>()) == 0)
+    #expect(try saved.count(for: FetchRequest<Collar>()) == 0 && saved.count(for: FetchRequest<Vaccination>()) == 0)
+  }
+
   @Test(arguments: TestStore.withChild, [true, false]) func takingBackBothEndsOfALinkLeavesNone(_ store: TestStore, _ oneToMany: Bool)
     throws
   {

@@ -93,7 +93,8 @@ final class Deletions {
 
   /// Removes the pending deletions of some objects.
   func takeBack(_ taken: Set<ObjectKey>, root: EntityIndex) {
-    unpropagated.removeAll { taken.contains($0.objectKey) }
+    // Objects of different root entities can have the same key.
+    unpropagated.removeAll { $0.plan.root == root && taken.contains($0.objectKey) }
     let pending = keys(root: root, from: savedCounts[root.rawValue])
     dropPending(root)
     for key in pending where !taken.contains(key) { insert(key, root: root) }
