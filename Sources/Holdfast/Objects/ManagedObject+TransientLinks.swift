@@ -142,12 +142,14 @@ extension ManagedObject {
     }
   }
 
-  /// Removes links without inverse to new objects whose insertion was rolled back.
-  final func dropLinksToGoneObjects() {
+  /// Removes links without inverse to new objects whose insertion was rolled back, or that were released with their context.
+  ///
+  /// - Parameter gone: The keys of the former by root entity. They can be permanent.
+  final func dropLinks(to gone: [EntityIndex: Set<ObjectKey>]) {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where !plan.toMany[index].hasInverse {
-      let destination = plan.toMany[index].destination
-      for key in toMany[index].contents.keys where key < 0 && context.registered(destination, key) == nil {
+      let destination = plan.toMany[index].destination, keys = gone[context.graph.entities[destination].root] ?? []
+      for key in toMany[index].contents.keys where keys.contains(key) || key < 0 && context.registered(destination, key) == nil {
         keepOrder(index, removing: key)
         _ = toMany[index].remove(key)
       }

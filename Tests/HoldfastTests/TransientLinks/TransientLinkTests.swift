@@ -162,6 +162,22 @@ import Testing
 
   // MARK: Lifetime
 
+  /// The new objects have permanent IDs already.
+  @Test(arguments: TestStore.allCases) func rollbackRemovesThoseToNewObjectsWithPermanentIDs(_ store: TestStore) throws {
+    let context = try place(store).context(), a = context.node("a"), b = context.node("b")
+    try context.save()
+    let new = context.leaf("new"), other = context.node("other")
+    a.last = new
+    a.seen.formUnion([new, b, other])
+    a.queue.append(contentsOf: [other, b])
+    try context.obtainPermanentIDs(for: [new, other])
+    context.rollback()
+    #expect(a.last == nil && names(a.seen) == ["b"] && a.seen.count == 1 && Array(a.queue) == [b])
+    a.last = b
+    try context.save()
+    #expect(a.last == b && names(a.seen) == ["b"])
+  }
+
   @Test(arguments: [TestStore.memory, .sqlite, .second]) func rollbackKeepsThemAndARefreshWithoutMergingForgetsThemAtBothEnds(
     _ store: TestStore
   ) throws {

@@ -227,8 +227,9 @@ extension ContextCore {
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changes.objects)
     let changesForChildren = children.map { noteDiscarding(in: $0) }
+    let gone = graph.hasTransientLinks ? keysOfNewObjects : [:]
     for object in changes.objects { revert(object) }
-    if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
+    if graph.hasTransientLinks { for object in changes.objects { object.dropLinks(to: gone) } }
     changes.removeAll()
     merging.unlockAll()
     forgetOutdatedLists()
@@ -240,6 +241,13 @@ extension ContextCore {
     if let changesForChildren { children?.report(changesForChildren) }
     refreshUnmerged()
     tellChanges()
+  }
+
+  /// The keys of the objects that were inserted since the last save, by root entity.
+  private var keysOfNewObjects: [EntityIndex: Set<ObjectKey>] {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+    for object in changes.objects where object.isInserted { keys[object.plan.root, default: []].insert(object.objectKey) }
+    return keys
   }
 
   /// Makes outdated lists be read again when they are needed. Their new order was reverted.
