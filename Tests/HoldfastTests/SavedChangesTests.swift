@@ -38,6 +38,21 @@ import Testing
     #expect(await second.next() == last)
   }
 
+  /// The new object can have a permanent ID already.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func theOwnerOfANewObjectThatIsDeletedBeforeTheSaveIsNotReported(_ store: TestStore, _ isIdentified: Bool) async throws {
+    let place = try store.makePlace(), context = try place.context(), ann = context.person("Ann"), rex = context.dog("Rex")
+    try context.save()
+    var changes = try place.coordinator().savedChanges().makeAsyncIterator()
+    let new = context.dog("New", owner: ann)
+    if isIdentified { try context.obtainPermanentIDs(for: [new]) }
+    context.delete(new)
+    rex.age = 5
+    try context.save()
+    let saved = try #require(await changes.next())
+    #expect(saved.updated == [rex.objectID] && saved.inserted.isEmpty && saved.deleted.isEmpty)
+  }
+
   @Test func aRefusedSaveIsNotReported() async throws {
     let place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
     var changes = coordinator.savedChanges().makeAsyncIterator()

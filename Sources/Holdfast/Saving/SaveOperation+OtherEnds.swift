@@ -113,8 +113,9 @@ extension StoreChanges {
   private func changesTargets(_ object: ManagedObject) -> Bool {
     guard let states = object.toMany else { return false }
     return object.entity.toManyRelationships.contains { relationship in
-      let state = states[relationship.toManyIndex]
-      return state.isMoved || !state.removed.isEmpty || state.added.contains { permanent($0) >= 0 }
+      let state = states[relationship.toManyIndex], destination = relationship.destinationIndex
+      // New objects that are deleted aren't saved, and can have permanent keys.
+      return state.isMoved || !state.removed.isEmpty || state.added.contains { permanent($0) >= 0 && !context.isDeleted(destination, $0) }
     }
   }
 }
