@@ -1022,6 +1022,25 @@ import Testing
     #expect(saved["name"] == .string("Rex") && saved["breed"] == .null)
   }
 
+  @Test(arguments: TestStore.allCases, [false, true])
+  func fetchesFindThatReferencesToANewObjectThatTheParentHasDeletedAreNil(_ store: TestStore, _ isIdentified: Bool) throws {
+    let place = try store.park(Park.plain), parent = try place.context(), dog = parent.make("Dog"), other = parent.make("Dog")
+    try parent.save()
+    let breed = parent.make("Breed")
+    if isIdentified { try parent.obtainPermanentIDs(for: [breed]) }
+    for object in [dog, parent.make("Dog")] { object.lead("breed", to: breed) }
+    parent.delete(breed)
+    let child = ManagedObjectContext(parent: parent)
+    let isNil = QueryExpression.comparison(.property("breed"), .equalTo, .constant(.null), [])
+    for context in [child, parent] {
+      let found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog", where: FetchPredicate(isNil)))
+      #expect(found.count == 3 && Set(found.map(\.objectID)).isSuperset(of: [dog.objectID, other.objectID]))
+      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Dog", where: FetchPredicate(.not(isNil)))) == 0)
+    }
+    try parent.save()
+    #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Dog", where: FetchPredicate(isNil))) == 3)
+  }
+
   /// The child has read the rows of many destinations at once before the parent deletes their owner.
   @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNilInRowsThatTheChildHasReadAhead(_ store: TestStore) throws {
     let family = try Family(store), setup = try family.place.context()

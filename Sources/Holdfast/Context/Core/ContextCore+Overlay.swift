@@ -35,12 +35,27 @@ extension ContextCore {
   }
 
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
+    clearKeysOfDiscarded(in: relationship)
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
     for object in changes.objects
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
       && graph.entities[relationship.destinationIndex].family.contains(object.flags.entityIndex)
     {
       for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
+    }
+  }
+
+  /// Clears references to new objects being deleted, also by a relationship without an inverse. The save doesn't save these objects.
+  private func clearKeysOfDiscarded(in relationship: ManagedObjectModel.Relationship) {
+    let slot = relationship.slot, family = graph.entities[relationship.entityIndex].family
+    for object in changes.objects
+    where object.flags.contains(.hasPrivateRow) && object.flags.isDisjoint(with: [.deleted, .detached])
+      && family.contains(object.flags.entityIndex)
+    {
+      guard let row = object.row, row.isPresent(slot), let destination = registered(relationship.destinationIndex, row.key(slot)),
+        destination.isInserted && destination.isDeleted
+      else { continue }
+      object.writableRow().setNull(slot)
     }
   }
 
