@@ -147,12 +147,21 @@ extension ConflictResolution {
   private func revert(_ object: ManagedObject, _ constraint: [String], _ resolution: MergeResolution) throws {
     if resolution == .rollback { return try context.refreshUnreported(object, mergeChanges: false) }
     for name in constraint {
-      guard let slot = object.entity.slot(named: name), let base = object.committedRow else { continue }
+      guard let named = object.entity.slot(named: name), let base = object.committedRow else { continue }
+      let slot = source(of: named, object)
       if let relationship = object.entity.relationship(inSlot: slot) {
         context.restoreToOne(object, relationship)
       } else {
         object.copy(slot, of: base)
       }
+    }
+  }
+
+  /// The slot from which a save computes the value of a slot: another one for a derived attribute.
+  private func source(of slot: SlotIndex, _ object: ManagedObject) -> SlotIndex {
+    switch context.graph.derivations?.own[object.flags.entityIndex].first(where: { $0.slot == slot })?.source {
+    case .copy(let source)?, .text(_, let source)?: source
+    case .now?, nil: slot
     }
   }
 }

@@ -276,6 +276,29 @@ import Testing
     }
   }
 
+  /// The constraint is of an attribute that is derived from the changed one.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
+  func aChangedObjectWithADerivedValueOfAnotherOneIsReverted(_ store: TestStore, _ policy: Policy) throws {
+    let entity = EntityDescription(
+      "Tag",
+      attributes: [
+        AttributeDescription("name", .string, isOptional: true), AttributeDescription("size", .integer16, isOptional: true),
+        .derived("folded", .string, "canonical:(name)"),
+      ], uniquenessConstraints: [["folded"]])
+    let place = try store.makePlace(model: try ManagedObjectModel(entities: [entity]), classes: []), setup = try place.context()
+    setup.make("Tag", ["name": .string("Alpha")])
+    let beta = setup.make("Tag", ["name": .string("Beta")])
+    try setup.save()
+    let context = try place.context(), tag = try context.existingObject(with: beta.objectID)
+    context.mergePolicy = policy.policy
+    (tag["name"], tag["size"]) = (.string("ALPHA"), .int16(7))
+    try context.save()
+    let size = policy == .storeTrump ? StoreValue.int16(7) : .null
+    #expect(tag["name"] == .string("Beta") && tag["size"] == size && !context.hasChanges)
+    let saved = try place.context().existingObject(with: beta.objectID)
+    #expect(saved["name"] == .string("Beta") && saved["folded"] == .string("beta") && saved["size"] == size)
+  }
+
   /// The same save changes the object that has the value already. Either of them is the first one.
   @Test(arguments: TestStore.allCases, [false, true])
   func aChangedObjectIsRevertedAlsoIfTheOtherOneIsChanged(_ store: TestStore, _ isFirst: Bool) throws {
