@@ -53,7 +53,6 @@ final class DeferredSave: PreparedSave {
 
   deinit { abort() }
 
-  /// Publishes the rows without a token, because no file has them yet.
   func commit() -> SaveReceipt {
     note()
     preparation.publish()
@@ -72,6 +71,11 @@ final class DeferredSave: PreparedSave {
       replacement = nil
     }
   }
+}
+
+extension WholeFileOptions {
+  /// The token of the rows in a file. None if some saves aren't in a file, since all states of a store have tokens or none.
+  func token(of header: StoreFileHeader) -> GenerationToken? { defersWrites ? nil : Lineage.lastSave(header.lineage) }
 }
 
 extension SaveRequest {

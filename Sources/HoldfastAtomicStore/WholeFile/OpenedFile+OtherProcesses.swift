@@ -51,7 +51,7 @@ extension OpenedFile {
   /// Returns the changes for ``report(_:)``.
   private func goOn(with loaded: LoadedStore) -> StoreChange {
     let change = change(to: loaded)
-    tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys, token: Lineage.lastSave(loaded.header.lineage))
+    tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys, token: options.token(of: loaded.header))
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
       written.hasGoneOn = true

@@ -21,7 +21,7 @@ extension OpenedFile {
       let preparation = try namingFile { try prepareTables(request) }
       let history = try history(with: request, base, preparation.next)
       let header = try nextHeader(metadata: nil)
-      let token = Lineage.lastSave(header.lineage)
+      let token = options.token(of: header)
       replacement.atEnd = { [self] isInPlace in
         if !isInPlace { return preparation.discard() }
         preparation.publish(token: token)

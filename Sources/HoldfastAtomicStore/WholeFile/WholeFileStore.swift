@@ -81,7 +81,7 @@ public final class WholeFileStore: IncrementalStore {
       let found = try find(file, model, spilled) ?? create(file, model)
       let tables = TableStore(
         schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly,
-        token: Lineage.lastSave(found.header.lineage))
+        token: options.token(of: found.header))
       let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host, spilled: spilled)
       if !options.file.isReadOnly { open.collectFiles() }
       if options.reportsOtherProcesses { try open.reportOthers() }
