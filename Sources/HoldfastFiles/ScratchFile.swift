@@ -49,7 +49,7 @@ public final class ScratchFile {
     return piece
   }
 
-  /// Evicts all pieces that were read since the last call, whoever uses them. Has an effect only if the file records them.
+  /// Evicts all pieces that were read since the last call, also if they are still used. Has an effect only if the file records them.
   public func evictLoaded() {
     guard let loaded = file.loaded else { return }
     for piece in loaded { piece.evict() }
