@@ -42,10 +42,7 @@ private enum XMLPropertyListWriter {
     case .string(let text): out += "<string>\(try escaped(text))</string>\n"
     case .data(let bytes):
       out += "<data>\n"
-      // Base64 in lines of 68 characters, as Apple writes it.
-      for start in stride(from: 0, to: bytes.count, by: 51) {
-        out += "\(tabs)\(Data(bytes[start..<min(start + 51, bytes.count)]).base64EncodedString())\n"
-      }
+      append(base64: bytes, tabs, to: &out)
       out += "\(tabs)</data>\n"
     case .uid(let number):
       out += "<dict>\n\(tabs)\t<key>CF$UID</key>\n\(tabs)\t<integer>\(number)</integer>\n\(tabs)</dict>\n"
@@ -86,6 +83,21 @@ private enum XMLPropertyListWriter {
       throw PropertyListError(.unsupported, "XML property lists only support dates in the years 0 to 9999.")
     }
     out += "<date>\(text)</date>\n"
+  }
+
+  /// Appends base64 in lines of 68 characters, as Apple writes it.
+  private static func append(base64 bytes: [UInt8], _ tabs: String, to out: inout String) {
+    let lineByteCount = 51, lineLength = 68
+    // In pieces, because the versions of a million objects may be among them.
+    for start in stride(from: 0, to: bytes.count, by: 1_024 * lineByteCount) {
+      var rest = Data(bytes[start..<min(start + 1_024 * lineByteCount, bytes.count)]).base64EncodedString().utf8[...]
+      while !rest.isEmpty {
+        out += tabs
+        out += Substring(rest.prefix(lineLength))
+        out += "\n"
+        rest = rest.dropFirst(lineLength)
+      }
+    }
   }
 
   private static func escaped(_ text: String) throws(PropertyListError) -> String {
