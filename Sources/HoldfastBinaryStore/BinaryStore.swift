@@ -3,7 +3,7 @@
 public import HoldfastStore
 
 /// The options of a binary store.
-public struct BinaryStoreOptions: Sendable {
+public struct BinaryStoreOptions: WholeFileStoreOptions {
   /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
   public var wholeFile: WholeFileOptions
 
@@ -32,6 +32,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: BinaryFormat(options: options, path: path), at: path, options: options.wholeFile)
-      .relocatable(options, \.wholeFile) { .binary(at: $0, options: $1) }
+      .relocatable(options) { .binary(at: $0, options: $1) }
   }
 }

@@ -3,7 +3,7 @@
 public import HoldfastStore
 
 /// The options of a JSON store, including limits on the files it accepts.
-public struct JSONStoreOptions: Sendable {
+public struct JSONStoreOptions: WholeFileStoreOptions {
   /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
   public var wholeFile: WholeFileOptions
   /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5, and 6 with order keys; only a deeply
@@ -47,6 +47,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
-      .relocatable(options, \.wholeFile) { .json(at: $0, options: $1) }
+      .relocatable(options) { .json(at: $0, options: $1) }
   }
 }

@@ -3,7 +3,7 @@
 public import HoldfastStore
 
 /// The options of an XML store, including limits on the files it accepts.
-public struct XMLStoreOptions: Sendable {
+public struct XMLStoreOptions: WholeFileStoreOptions {
   /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
   public var wholeFile: WholeFileOptions
   /// The maximum nesting depth of elements. Defaults to 64.
@@ -90,6 +90,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.sharedOptions)
-      .relocatable(options, \.wholeFile) { .xml(at: $0, options: $1) }
+      .relocatable(options) { .xml(at: $0, options: $1) }
   }
 }

@@ -65,6 +65,6 @@ extension StoreDescription {
     var options = options
     if isReadOnly { options.file.isReadOnly = true }
     return StoreDescription(format: DocumentFile(format, path, options), at: path, options: options)
-      .relocatable(options, \.self) { .document(format, at: $0, options: $1) }
+      .relocatable(options) { .document(format, at: $0, options: $1) }
   }
 }

@@ -261,17 +261,15 @@ extension StoreDescription {
   ///
   /// - Parameters:
   ///   - options: The options of the store.
-  ///   - wholeFile: Where they contain those of a whole file. `\.self` if they are only these.
   ///   - describe: Describes the store in another file, with other options.
-  public func relocatable<Options: Sendable>(
-    _ options: Options, _ wholeFile: WritableKeyPath<Options, WholeFileOptions>,
-    _ describe: @escaping @Sendable (_ path: String, Options) -> StoreDescription
+  public func relocatable<Options: WholeFileStoreOptions>(
+    _ options: Options, _ describe: @escaping @Sendable (_ path: String, Options) -> StoreDescription
   ) -> StoreDescription {
     var deferring = options
-    deferring[keyPath: wholeFile].defersWrites = true
+    deferring.wholeFile.defersWrites = true
     // A plan records that a copy is complete. After a power loss, a former version of the copy would pass for it.
-    deferring[keyPath: wholeFile].file.durability = .full
-    deferring[keyPath: wholeFile].file.backupCount = 0
+    deferring.wholeFile.file.durability = .full
+    deferring.wholeFile.file.backupCount = 0
     return relocatable({ describe($0, options) }, withSmallCaches: { [deferring] in describe($0, deferring) })
   }
 }

@@ -74,3 +74,17 @@ public struct WholeFileOptions: Sendable {
     self.maximumRowByteCount = maximumRowByteCount
   }
 }
+
+/// The options of a type of whole-file stores, which contain those of every such store.
+public protocol WholeFileStoreOptions: Sendable {
+  /// The options shared by all whole-file stores.
+  var wholeFile: WholeFileOptions { get set }
+}
+
+extension WholeFileOptions: WholeFileStoreOptions {
+  /// The options themselves.
+  public var wholeFile: WholeFileOptions {
+    get { self }
+    set { self = newValue }
+  }
+}
