@@ -68,7 +68,11 @@ extension OpenedFile {
   /// Throws if neither the loaded version nor the known one descends from the other.
   private func check(_ loaded: LoadedStore) throws {
     let (uuid, known, deferredCount) = written.withLock { ($0.storeUUID, $0.lineage, $0.deferredCount) }
-    if deferredCount > 0 { throw replaced("Another program changed the file while this store had changes in memory.") }
+    if deferredCount > 0 {
+      throw replaced(
+        "Another program changed the file while this store had \(deferredCount) changes in memory, which are lost. Close the store, open the "
+          + "current file, and make them again.")
+    }
     if loaded.header.storeUUID != uuid {
       throw replaced("Another program replaced the file with a different store. Close the store and open the current file.")
     }

@@ -143,7 +143,8 @@ public final class WholeFileStore: IncrementalStore {
 
   /// Closes the file.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` if changes that were kept in memory can't be written. Other stores have none.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the store is described by ``/HoldfastStore/StoreDescription/inFileWithSmallCaches``, and the
+  ///   changes that it has kept in memory can't be written. These are lost then. Other stores write each save at once.
   public func close() throws {
     let open = takeOpened()
     defer { open?.close() }
