@@ -99,16 +99,28 @@ struct MigratedPeople: Codable, Sendable {
     try PersistentStoreCoordinator.replacePersistentStore(copy.description, withCopyOf: description)
   }
 
-  /// Migrates by a plan whose code sets a value of each person.
-  func migrateByPlan() throws {
-    var plan = MigrationPlan(from: try Self.former())
-    plan.add(try Self.changed(.attribute), named: "notes") { stage in
+  func preview(_ change: Change) throws {
+    let preview = try PersistentStoreCoordinator.previewMigration(of: description, to: Self.changed(change))
+    demand(preview?.entities.map(\.name) == ["Company", "Person"], "\(preview as Any)")
+  }
+
+  /// A plan whose code sets a value of each person.
+  private static func plan() throws -> MigrationPlan {
+    var plan = MigrationPlan(from: try former())
+    plan.add(try changed(.attribute), named: "notes") { stage in
       try stage.forEach("Person") { old, new in
         guard case .int64(let number) = old["number"] else { return }
         try new.setValue("number \(number)", forKey: "note")
       }
     }
-    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+    return plan
+  }
+
+  func migrateByPlan() throws { try PersistentStoreCoordinator.migratePersistentStore(description, with: Self.plan()) }
+
+  func previewPlan() throws {
+    let previews = try PersistentStoreCoordinator.previewMigration(of: description, with: Self.plan())
+    demand(previews.map(\.stage) == ["notes"], "\(previews)")
   }
 
   /// Migrates by a plan whose code changes values and links, deletes each tenth person, and inserts a company for each hundredth one.
@@ -133,13 +145,14 @@ struct MigratedPeople: Codable, Sendable {
     try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
   }
 
-  /// Migrates by a mapping model that also inserts a company with the name of each person.
+  /// Migrates by a mapping model that also inserts each person again, and links both with a company.
   func migrateByInsertingMappingModel() throws {
     typealias Property = MappingModelText.Property
     var text = MappingModelText()
-    text.map("Company", to: "Company", attributes: [Property("name")], relationships: [Property("people")])
-    text.map("Person", to: "Person", attributes: [Property("name"), Property("number")], relationships: [Property("company")])
-    text.map("Person", to: "Company", attributes: [Property("name")])
+    text.map("Company", to: "Company", attributes: [Property("name")])
+    let attributes = [Property("name"), Property("number")], company = Property("company", path: "$source.company", mapping: "CompanyToCompany")
+    text.map("Person", to: "Person", attributes: attributes, relationships: [company])
+    text.map("Person", to: "Person", name: "again", attributes: attributes, relationships: [company])
     try migrate(by: text)
   }
 

@@ -15,8 +15,10 @@ struct TemporaryStore {
   private let folder: String
 
   /// Creates the folder. The store is of the same type as the other one, and has its options.
-  init(beside other: StoreDescription, to operation: String) throws {
-    guard let path = other.location?.path, let inFile = other.inFile, other.administration.supports(ReplacementRequest.self) else {
+  ///
+  /// - Parameter hasSmallCaches: Whether the store is that of ``/HoldfastStore/StoreDescription/inFileWithSmallCaches``. Defaults to false.
+  init(beside other: StoreDescription, to operation: String, hasSmallCaches: Bool = false) throws {
+    guard let path = other.location?.path, let inFile = hasSmallCaches ? other.inFileWithSmallCaches : other.inFile, other.administration.supports(ReplacementRequest.self) else {
       throw Self.unsupported(other, operation)
     }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)

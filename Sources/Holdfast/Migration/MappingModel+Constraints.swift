@@ -1,12 +1,16 @@
 import HoldfastStore
 
 extension MappingModel {
-  /// The destination without the uniqueness constraints that existing objects may violate until code has changed them; nil if there are none.
-  func destinationWithoutNewConstraints() throws -> ManagedObjectModel? {
+  /// The destination without the uniqueness constraints that objects may violate until code has changed them; nil if there are none.
+  ///
+  /// - Parameter incomplete: The entities into which code inserts objects that are complete only at its end.
+  func destinationWithoutNewConstraints(incomplete: Set<String>) throws -> ManagedObjectModel? {
     var entities = destination.declarations
     for place in entities.indices {
       guard let entity = destination.entity(named: entities[place].name) else { continue }
-      entities[place].uniquenessConstraints.removeAll { constraint in entity.familyIndexes.contains { isNew(constraint, mapping(of: $0)) } }
+      entities[place].uniquenessConstraints.removeAll { constraint in
+        entity.familyIndexes.contains { incomplete.contains(destination.entities[$0].name) || isNew(constraint, mapping(of: $0)) }
+      }
     }
     if entities.map(\.uniquenessConstraints) == destination.declarations.map(\.uniquenessConstraints) { return nil }
     return try ManagedObjectModel(entities: entities, composites: destination.composites)

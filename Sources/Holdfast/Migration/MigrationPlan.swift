@@ -33,6 +33,8 @@ public struct MigrationPlan: Sendable {
     /// What distinguishes stages whose name and versions are the same.
     var fingerprint = ""
     var rules: MappingRules?
+    /// The entities into which the code inserts objects that are complete only at its end.
+    var incompleteEntities: Set<String> = []
     var body: (@Sendable (MigrationStage) throws -> Void)?
   }
 
@@ -75,10 +77,11 @@ public struct MigrationPlan: Sendable {
         + "versionHashModifier.")
   }
 
-  /// The same, with rules that say what belongs together in the two versions.
+  /// The same, with rules that say what belongs together in the two versions, and the entities into which the code inserts objects by
+  /// ``MigrationStage/completingObjects(_:)``.
   package mutating func addStage(
     to model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String?, isResumable: Bool = false,
-    by rules: MappingRules? = nil, fingerprint: String = "", _ body: (@Sendable (MigrationStage) throws -> Void)?
+    by rules: MappingRules? = nil, fingerprint: String = "", incomplete: Set<String> = [], _ body: (@Sendable (MigrationStage) throws -> Void)?
   ) {
     guard let source = former.map({ index(of: $0) }) ?? last else {
       preconditionFailure("The plan doesn't contain the version after which a stage was added.")
@@ -88,7 +91,8 @@ public struct MigrationPlan: Sendable {
     if let known { versions[known] = model } else { versions.append(model) }
     stages.append(
       Stage(
-        source: source, destination: destination, name: name, isResumable: isResumable, fingerprint: fingerprint, rules: rules, body: body))
+        source: source, destination: destination, name: name, isResumable: isResumable, fingerprint: fingerprint, rules: rules,
+        incompleteEntities: incomplete, body: body))
     if former == nil || known == nil { last = destination }
   }
 

@@ -101,15 +101,14 @@ extension MigrationPreview {
   /// Counts the objects of a store that isn't open.
   init(of description: StoreDescription, _ mapping: MappingModel, stage: String? = nil) throws {
     let clock = ContinuousClock(), start = clock.now
-    let coordinator = try PersistentStoreCoordinator(
-      model: mapping.source, store: description.readOnly().with(configuration: nil).migrating(automatically: false))
-    let isWhole: Bool, opening: Duration, reading: Duration, counts: [Int]
+    let coordinator = try Self.coordinator(description, mapping)
+    let opening: Duration, reading: Duration, counts: [Int]
     do {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
       counts = try mapping.source.entities.map { $0.isAbstract ? 0 : try Self.count(mapping.source, $0.index, context) }
       (self.stage, self.mapping, entities) = (stage, mapping, Self.entities(mapping, counts))
       losses = try Self.losses(mapping, context)
-      (isWhole, opening) = (coordinator.persistentStores[0].capabilities.residentRows, clock.now - start)
+      opening = clock.now - start
       reading = try Self.readingTime(mapping.source, counts, context)
     } catch {
       try? coordinator.close()
@@ -121,6 +120,7 @@ extension MigrationPreview {
     let estimate =
       hasEstimate
       ? try PersistentStoreCoordinator.perform(MigrationEstimateRequest(mapping, objectCounts: counts), description) : nil
+    let isWhole = description.makeStore().capabilities.residentRows
     let all = counts.reduce(0, +), share = Double(estimate?.rewrittenObjectCount ?? all) / Double(max(all, 1))
     // Measured with a hundred thousand people: a row store reads and writes a row in three times the time for reading an object. Other stores
     // copy a row in half of that time, and their file is read and written in about the time for opening it.
@@ -130,10 +130,16 @@ extension MigrationPreview {
 
   /// What a migration of a store that isn't open would lose.
   static func losses(of description: StoreDescription, _ mapping: MappingModel) throws -> [Loss] {
-    let coordinator = try PersistentStoreCoordinator(
-      model: mapping.source, store: description.readOnly().with(configuration: nil).migrating(automatically: false))
+    let coordinator = try coordinator(description, mapping)
     defer { try? coordinator.close() }
     return try losses(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
+  }
+
+  /// Opens a store to read its rows once. It creates and changes no file of the store.
+  private static func coordinator(_ description: StoreDescription, _ mapping: MappingModel) throws -> PersistentStoreCoordinator {
+    let store = description.location?.path.flatMap { description.inFileWithSmallCaches?($0) } ?? description
+    return try PersistentStoreCoordinator(
+      model: mapping.source, store: store.readOnly().with(configuration: nil).migrating(automatically: false))
   }
 
   /// The same preview with measured costs.

@@ -49,7 +49,7 @@ public final class MigrationStage {
     let done = try journal?.beginLoop(entityName) ?? 0
     try forEachBatch(of: kinds, after: done, savingEvery: count) { index, old in
       guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { return }
-      let new = try objects(old.map { identity.objectID(entity: destination, key: $0.key) }, of: destination)
+      let new = try objects(old.map(\.key), of: destination)
       for old in old { if let new = new[old.key] { try body(old, new) } }
     }
   }
@@ -58,12 +58,11 @@ public final class MigrationStage {
   ///
   /// - Parameters:
   ///   - done: The number of objects that are left out. Defaults to 0.
-  ///   - count: The number of objects after which changes are saved; nil for never. Defaults to 5,000.
+  ///   - count: The number of objects after which changes are saved. Defaults to 5,000.
   package func forEachBatch(
-    of kinds: [EntityIndex], after done: Int = 0, savingEvery count: Int? = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
+    of kinds: [EntityIndex], after done: Int = 0, savingEvery count: Int = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
   ) throws {
-    let saves = count != nil
-    let count = max(count ?? .max, 1)
+    let count = max(count, 1)
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
     let loop = progress.part(0...0.5)
@@ -77,22 +76,57 @@ public final class MigrationStage {
         if rest.isEmpty { continue }
         try body(index, try reader.objects(Array(rest), of: index))
         if let unread = reader.unread { throw unread }
-        if saves, completed % count < part.count || completed == total { try save(after: completed) }
+        if completed % count < part.count || completed == total { try save(after: completed) }
         loop.report(Double(completed) / Double(total), completedCount: completed, totalCount: total)
       }
+    }
+  }
+
+  /// Calls a closure whose saves don't check the rules of the model, because its objects become complete in several saves. Afterwards saves, and
+  /// checks all objects that it has saved.
+  ///
+  /// - Throws: The closure's error, those of saving, and ``PersistenceError`` with the failures of up to 1,000 objects.
+  package func completingObjects(_ body: () throws -> Void) throws {
+    var saved = KeysByEntity()
+    let observation = context.onSave { _, changes in saved.insert(changes.inserted + changes.updated) }
+    defer { observation.cancel() }
+    context.core.saving.checksRules = false
+    defer { context.core.saving.checksRules = true }
+    try body()
+    try save()
+    try saved.forEachBatch { name, keys in
+      guard let entity = mapping.destination.entity(named: name) else { return }
+      var failures: [PersistenceError] = []
+      try context.core.refusingFaultErrors {
+        for object in try context.core.existingObjects(with: ids(keys, of: entity), of: entity.index) {
+          context.core.graph.checks[entity.index].collectFailures(object, &failures)
+        }
+      }
+      if !failures.isEmpty { throw PersistenceError.together(failures) }
+      context.reset()
     }
   }
 
   /// The object that an old one became; nil if it was removed. May be a fault, so that no request is sent.
   public func object(for old: FormerObject) throws -> ManagedObject? {
     guard let destination = mapping.destination(of: old.entity.index) else { return nil }
-    return try context.object(with: identity.objectID(entity: mapping.destination.entities[destination], key: old.key))
+    return try object(mapping.destination.entities[destination], old.key)
+  }
+
+  /// A new object, which may be a fault.
+  package func object(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) throws -> ManagedObject {
+    try context.object(with: identity.objectID(entity: entity, key: key))
   }
 
   /// New objects of an entity by their keys. Leaves out those that the code has deleted.
-  package func objects(_ ids: [ManagedObjectID], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
-    let found = try context.core.existingObjects(with: ids, of: entity.index)
+  package func objects(_ keys: [ObjectKey], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
+    let found = try context.core.existingObjects(with: ids(keys, of: entity), of: entity.index)
     return Dictionary(found.map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private func ids(_ keys: [ObjectKey], of entity: ManagedObjectModel.Entity) -> [ManagedObjectID] {
+    let prefix = identity.prefix(for: entity)
+    return keys.map { prefix.withKey($0) }
   }
 
   /// The objects of a batch for which a condition holds.

@@ -39,13 +39,15 @@ extension PersistentStoreCoordinator {
     do { found = try metadata(for: description) } catch let error as StoreError where error.code == .notFound { return [] }
     guard let stages = plan.stages(after: found) else { return try previewMigration(of: description, to: plan.model).map { [$0] } ?? [] }
     guard !stages.isEmpty, let location = description.location else { return [] }
-    let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), copy = temporary.description
+    let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation, hasSmallCaches: true)
+    let copy = temporary.description
     defer { temporary.remove() }
     let progress = PlanProgress(to: progress), stepCount = stages.count + 1
     try progress.begin(description)
     try perform(ReplacementRequest(source: location), copy, progress.step(0, of: stepCount).options)
     do {
-      return try stages.enumerated().map { try preview($1, plan, copy, progress.step($0 + 1, of: stepCount)) }
+      let isWhole = description.makeStore().capabilities.residentRows
+      return try stages.enumerated().map { try preview($1, plan, copy, isWhole, progress.step($0 + 1, of: stepCount)) }
     } catch var error as MigrationError {
       error.path = location.description
       throw error
@@ -53,15 +55,19 @@ extension PersistentStoreCoordinator {
   }
 
   /// Runs a stage on a copy.
+  ///
+  /// - Parameter isWhole: Whether opening the store reads all rows.
   private static func preview(
-    _ stage: MigrationPlan.Stage, _ plan: MigrationPlan, _ copy: StoreDescription, _ progress: PlanProgress
+    _ stage: MigrationPlan.Stage, _ plan: MigrationPlan, _ copy: StoreDescription, _ isWhole: Bool, _ progress: PlanProgress
   ) throws -> MigrationPreview {
     let preview = try MigrationPreview(of: copy, try plan.mapping(of: stage), stage: stage.body == nil ? nil : stage.name)
     let former = copy.byteCount
     let duration = try ContinuousClock().measure { try StagedMigration(copy, plan, progress).run([stage]) }
     guard stage.body != nil else { return preview.measured(duration, preview.estimatedByteCount) }
-    // There are two copies of the former store. One of them is migrated, and then copied to the store's place.
-    return preview.measured(duration, 2 * former + max(preview.estimatedByteCount ?? 0, copy.byteCount))
+    // There are two copies of the former store. One of them is migrated, and then copied to the store's place. The rows of both whole files are
+    // in temporary files, and those that the code changes once more.
+    let migrated = max(preview.estimatedByteCount ?? 0, copy.byteCount)
+    return preview.measured(duration, 2 * former + (isWhole ? 4 : 1) * migrated)
   }
 }
 

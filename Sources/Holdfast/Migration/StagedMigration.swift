@@ -160,7 +160,8 @@ struct StagedMigration {
       try PersistentStoreCoordinator.migrate(former, by: try plan.mapping(of: stage), progress.options)
       return number
     }
-    let strict = try plan.mapping(of: stage), relaxed = try strict.destinationWithoutNewConstraints(), model = relaxed ?? new
+    let strict = try plan.mapping(of: stage)
+    let relaxed = try strict.destinationWithoutNewConstraints(incomplete: stage.incompleteEntities), model = relaxed ?? new
     let mapping = relaxed == nil ? strict : try MappingModel.partial(from: old, to: model, by: stage.rules).mapping
     var work = folder.store(number + 1)
     if try !stage.isResumable || !isBegun(key, work, model) {

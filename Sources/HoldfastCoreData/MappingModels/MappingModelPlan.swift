@@ -21,6 +21,8 @@ struct MappingModelPlan: Sendable {
     fileprivate(set) var attributes: [(name: String, expression: MappingExpression)] = []
     /// The relationships that code sets.
     fileprivate(set) var relationships: [(relationship: ManagedObjectModel.Relationship, expression: MappingExpression)] = []
+    /// Whether code inserts the objects.
+    var isInserting: Bool { !isDirect && source != nil && destination != nil }
   }
 
   let former: ManagedObjectModel

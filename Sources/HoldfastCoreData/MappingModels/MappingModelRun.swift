@@ -6,22 +6,15 @@ import HoldfastStore
 final class MappingModelRun {
   let stage: MigrationStage
   private let plan: MappingModelPlan
-  /// The objects that mappings inserted, by the mapping's name and the old object's key.
-  private var inserted: [String: [ObjectKey: ManagedObjectID]] = [:]
-  /// Whether inserted objects aren't saved yet.
-  private var keepsInserted = true
+  /// The objects that mappings inserted, by the mapping's name.
+  private var inserted: [String: MappedKeys] = [:]
 
   init(_ plan: MappingModelPlan, _ stage: MigrationStage) { (self.plan, self.stage) = (plan, stage) }
 
-  /// Inserted objects are saved when they are complete, so that they are valid then. All others exist before.
+  /// The objects of direct mappings exist before.
   func run() throws {
-    let inserting = plan.steps.filter(isInserting)
-    for step in inserting { try insert(step) }
-    for step in inserting where !step.relationships.isEmpty {
-      try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
-    }
-    for step in inserting { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
-    try saveInserted()
+    let inserting = plan.steps.filter(\.isInserting)
+    if !inserting.isEmpty { try stage.completingObjects { try insert(inserting) } }
     for step in plan.steps where step.isDirect && !(step.attributes.isEmpty && step.relationships.isEmpty) {
       try forEachPair(of: step.mapping) { old, new in
         guard let new else { return }
@@ -29,13 +22,22 @@ final class MappingModelRun {
         try setRelationships(of: new, old, step)
       }
     }
-    for step in plan.steps where !step.relationships.isEmpty && !(isInserting(step) && step.policy?.body != nil) {
+    for step in plan.steps where !step.relationships.isEmpty && !(step.isInserting && step.policy?.body != nil) {
       try forEachPair(of: step.mapping) { old, new in if let new { try checkRelationships(of: new, old, step) } }
     }
-    for step in plan.steps where !isInserting(step) { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
+    for step in plan.steps where !step.isInserting { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
   }
 
-  private func isInserting(_ step: MappingModelPlan.Step) -> Bool { !step.isDirect && step.source != nil && step.destination != nil }
+  /// Inserts objects with attributes, then sets relationships, which may lead to objects of other mappings, and calls the policies.
+  private func insert(_ steps: [MappingModelPlan.Step]) throws {
+    for step in steps { try insert(step) }
+    for step in steps where !step.relationships.isEmpty {
+      try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
+    }
+    let policies = steps.filter { $0.policy?.body != nil }
+    for step in policies { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
+    if !policies.isEmpty { try forgetDeleted() }
+  }
 
   // MARK: Objects
 
@@ -44,21 +46,9 @@ final class MappingModelRun {
     guard let step = plan.steps.first(where: { $0.mapping.name == mapping.name }), let source = step.source,
       let destination = step.destination
     else { return }
-    let isKept = keepsInserted && isInserting(step)
-    try stage.forEachBatch(of: [source.index], savingEvery: keepsInserted ? nil : 5_000) { _, batch in
-      let ids = try batch.compactMap { try id(of: $0, step) }
-      if !isKept {
-        let found = try stage.objects(ids, of: destination)
-        for old in batch { try body(old, try id(of: old, step).flatMap { found[$0.key] }) }
-        return
-      }
-      // A policy may have saved some of them.
-      let others = try ids.filter { try !stage.context.object(with: $0).isInserted }
-      let saved = try others.isEmpty ? [:] : stage.objects(others, of: destination)
-      for old in batch {
-        let new = try id(of: old, step).flatMap { try stage.context.object(with: $0) }
-        try body(old, new.flatMap { $0.isInserted ? $0 : saved[$0.objectID.key] })
-      }
+    try stage.forEachBatch(of: [source.index]) { _, batch in
+      let keys = batch.map { key(of: $0, step) }, found = try stage.objects(keys.compactMap { $0 }, of: destination)
+      for (old, key) in zip(batch, keys) { try body(old, key.flatMap { found[$0] }) }
     }
   }
 
@@ -71,14 +61,17 @@ final class MappingModelRun {
       return name.map { $0 == step.mapping.name } ?? entity.map { destination.isKind(of: $0) } ?? true
     }
     return try old.flatMap { object in
-      try steps.filter { $0.source?.name == object.entityName }.compactMap { try id(of: object, $0) }
-        .map { try stage.context.object(with: $0) }
+      try steps.filter { $0.source?.name == object.entityName }.compactMap { step in
+        if step.isDirect { return try stage.object(for: object) }
+        guard let destination = step.destination, let key = key(of: object, step) else { return nil }
+        return try stage.object(destination, key)
+      }
     }
   }
 
-  private func id(of old: FormerObject, _ step: MappingModelPlan.Step) throws -> ManagedObjectID? {
-    if step.isDirect { return try stage.object(for: old)?.objectID }
-    return inserted[step.mapping.name]?[old.key]
+  /// The key of what an old object became by a mapping; nil if the mapping inserted nothing for it.
+  private func key(of old: FormerObject, _ step: MappingModelPlan.Step) -> ObjectKey? {
+    step.isDirect ? old.key : inserted[step.mapping.name]?[old.key]
   }
 
   // MARK: Steps
@@ -86,8 +79,8 @@ final class MappingModelRun {
   private func insert(_ step: MappingModelPlan.Step) throws {
     guard let source = step.source, let destination = step.destination else { return }
     let condition = try step.filter.map { try RowPredicate($0.query, entity: source, model: plan.former) }
-    var ids: [ObjectKey: ManagedObjectID] = [:]
-    try stage.forEachBatch(of: [source.index], savingEvery: nil) { _, batch in
+    var keys = MappedKeys()
+    try stage.forEachBatch(of: [source.index]) { _, batch in
       let found = try condition.map { try stage.objects(batch, fulfilling: $0) } ?? batch
       let chosen = try found.filter { old in try step.filter?.patterns.allSatisfy { try $0.holds(old) } ?? true }
       let new = try chosen.map { old in
@@ -96,23 +89,21 @@ final class MappingModelRun {
         return object
       }
       try stage.context.obtainPermanentIDs(for: new)
-      for (old, object) in zip(chosen, new) { ids[old.key] = object.objectID }
+      for (old, object) in zip(chosen, new) { keys.append(old.key, object.objectID.key) }
     }
-    inserted[step.mapping.name] = ids
+    inserted[step.mapping.name] = keys
   }
 
-  /// Saves the inserted objects, and forgets those that a policy deleted.
-  private func saveInserted() throws {
-    let unsaved = Set(stage.context.insertedObjects.map(\.objectID))
+  /// Forgets inserted objects that policies deleted.
+  private func forgetDeleted() throws {
+    try stage.save()
     for step in plan.steps {
-      guard let destination = step.destination, let ids = inserted[step.mapping.name] else { continue }
-      // Deleted, or saved by a policy.
-      let others = ids.values.filter { !unsaved.contains($0) }
-      let saved = try others.isEmpty ? [:] : stage.objects(others, of: destination)
-      inserted[step.mapping.name] = ids.filter { unsaved.contains($0.value) || saved[$0.value.key] != nil }
+      guard let destination = step.destination, let keys = inserted[step.mapping.name] else { continue }
+      inserted[step.mapping.name] = try keys.filtered { keys in
+        defer { stage.context.reset() }
+        return Set(try stage.objects(keys, of: destination).keys)
+      }
     }
-    keepsInserted = false
-    if !inserted.isEmpty { try stage.save() }
   }
 
   private func setAttributes(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {

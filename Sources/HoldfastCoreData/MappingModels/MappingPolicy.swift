@@ -18,7 +18,7 @@ public import HoldfastStore
 ///
 /// Policies are called in the order of their mappings:
 ///
-/// - first those of mappings that insert objects, which are saved afterwards; these policies can set what is required;
+/// - first those of mappings that insert objects; these policies can set what is required, and the rules of the model are checked afterwards;
 /// - at the end, when all objects exist, those of mappings whose objects keep their keys.
 public struct MappingPolicy: Sendable {
   let functions: [String: @Sendable ([StoreValue]) throws -> StoreValue]
@@ -53,7 +53,7 @@ public struct EntityMappingStage {
   /// it never if the mapping has no source or no destination.
   ///
   /// Changes are saved after some thousand objects and at the end, and all objects are released: don't keep them from one call to the next, and
-  /// don't call this method within its closure. Objects that mappings insert are saved together.
+  /// don't call this method within its closure.
   ///
   /// - Throws: The closure's error, and those of saving. ``/HoldfastStore/MigrationError`` with code `cancelled` if the task was cancelled.
   public func forEach(_ body: (_ old: FormerObject, _ new: ManagedObject) throws -> Void) throws {

@@ -20,7 +20,7 @@ extension MigrationPlan {
   /// and so are values and links without one. The policies that they name are closures of the program.
   ///
   /// Objects keep their keys, except for those of a mapping with a filter, and of a second mapping of the same source or destination: these are
-  /// inserted, and kept in memory until all of them are complete.
+  /// inserted.
   ///
   /// - Parameters:
   ///   - model: The version. If the plan contains it, the mapping models are another way to it.
@@ -45,7 +45,8 @@ extension MigrationPlan {
     let steps = try MappingModelPlan(files, from: former ?? self.model, to: model, policies)
     // The policies are code, whose changes can't be seen.
     let fingerprint = files.flatMap(\.entityMappings).map(\.fingerprint).joined(separator: "\n")
-    addStage(to: model, after: former, named: name, by: steps.rules, fingerprint: fingerprint) { stage in
+    let incomplete = Set(steps.steps.filter(\.isInserting).compactMap { $0.destination?.name })
+    addStage(to: model, after: former, named: name, by: steps.rules, fingerprint: fingerprint, incomplete: incomplete) { stage in
       try MappingModelRun(steps, stage).run()
     }
   }

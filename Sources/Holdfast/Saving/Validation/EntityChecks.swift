@@ -41,6 +41,33 @@ final class EntityChecks: @unchecked Sendable {  // because nothing changes afte
     }
     for group in groups { group.collectFailures(row, object, &failures) }
   }
+
+  /// Checks an object with a row, whether it was changed or not. Reads relationships that have a minimum or maximum count.
+  func collectFailures(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
+    if let row = object.row { collectFailures(row, object, &failures) }
+    for relationship in counted { collectCountFailure(relationship, object, &failures) }
+  }
+
+  /// Checks the number of an object's destinations.
+  func collectCountFailure(
+    _ relationship: ManagedObjectModel.Relationship, _ object: ManagedObject, _ failures: inout [PersistenceError]
+  ) {
+    let targets = ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
+    func fail(_ code: PersistenceError.Code, _ reason: String, bound: Int? = nil) {
+      var failure = PersistenceError(code, objectID: object.id, property: relationship.name, reason: reason)
+      failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }
+      failure.objectIDs = targets.map(\.objectID)
+      failures.append(failure)
+    }
+    if count == 0 && relationship.canBeEmpty { return }
+    if !relationship.isToMany {
+      if count == 0 { fail(.missingMandatoryValue, "The relationship is required but empty. Set it before saving.") }
+    } else if count < relationship.minCount {
+      fail(.tooFewObjects, "The relationship's count is \(count); the minimum is \(relationship.minCount).", bound: relationship.minCount)
+    } else if relationship.maxCount > 0 && count > relationship.maxCount {
+      fail(.tooManyObjects, "The relationship's count is \(count); the maximum is \(relationship.maxCount).", bound: relationship.maxCount)
+    }
+  }
 }
 
 /// The checks of a composite attribute. If it is required, it must have a value. If it has a value, it must have its required elements.

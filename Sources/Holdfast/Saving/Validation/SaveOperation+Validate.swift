@@ -4,6 +4,7 @@ extension SaveOperation {
   /// Validates every object and reports all failures together. Those from the objects' own validation methods, such as
   /// `validateForInsert()`, come first.
   func validate() throws {
+    if !context.saving.checksRules { return }
     var failures = ownFailures
     try context.refusingFaultErrors {
       let plans = context.graph.entities
@@ -19,10 +20,10 @@ extension SaveOperation {
     let entity = object.flags.entityIndex
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
-    for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
+    for relationship in checks.counted where isTouched(object, relationship) { checks.collectCountFailure(relationship, object, &failures) }
     // The transient relationships of a fetched object are empty until they are set, so only new objects are required to have destinations.
     for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
-      validateCount(object, relationship, &failures)
+      checks.collectCountFailure(relationship, object, &failures)
     }
   }
 
@@ -49,7 +50,7 @@ extension SaveOperation {
         for owner in try owners(of: relationship, losing: entity) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
           let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
-          if !wasCounted && counted.insert(losing).inserted { validateCount(owner, inverse, &failures) }
+          if !wasCounted && counted.insert(losing).inserted { context.graph.checks[owner.flags.entityIndex].collectCountFailure(inverse, owner, &failures) }
         }
       }
     }
@@ -67,25 +68,6 @@ extension SaveOperation {
     }
     try context.fire(together: owners.filter { $0.isFault }, options)
     return owners.filter { !$0.isFault && !$0.isInaccessible }
-  }
-
-  private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [PersistenceError])
-  {
-    let targets = ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
-    func fail(_ code: PersistenceError.Code, _ reason: String, bound: Int? = nil) {
-      var failure = PersistenceError(code, objectID: object.id, property: relationship.name, reason: reason)
-      failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }
-      failure.objectIDs = targets.map(\.objectID)
-      failures.append(failure)
-    }
-    if count == 0 && relationship.canBeEmpty { return }
-    if !relationship.isToMany {
-      if count == 0 { fail(.missingMandatoryValue, "The relationship is required but empty. Set it before saving.") }
-    } else if count < relationship.minCount {
-      fail(.tooFewObjects, "The relationship's count is \(count); the minimum is \(relationship.minCount).", bound: relationship.minCount)
-    } else if relationship.maxCount > 0 && count > relationship.maxCount {
-      fail(.tooManyObjects, "The relationship's count is \(count); the maximum is \(relationship.maxCount).", bound: relationship.maxCount)
-    }
   }
 
   private func validateDelete(_ object: ManagedObject, _ failures: inout [PersistenceError]) throws {
