@@ -43,7 +43,7 @@ public final class PersistentStoreCoordinator: Sendable {
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     store description: StoreDescription
   ) throws {
-    self.init(model, transformers)
+    self.init(model, transformers, RowCache())
     try addPersistentStore(description)
   }
 
@@ -75,21 +75,31 @@ public final class PersistentStoreCoordinator: Sendable {
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     stores descriptions: [StoreDescription]
   ) throws {
-    self.init(model, transformers)
+    self.init(model, transformers, RowCache())
+    try open(descriptions)
+  }
+
+  /// Creates a coordinator for a migration, which reads most rows once. It caches few of them, and migrates no store itself.
+  convenience init(model: ManagedObjectModel, migrating description: StoreDescription) throws {
+    self.init(model, AttributeTransformerRegistry(), RowCache(byteLimit: 1 << 20))
+    try open([description.migrating(automatically: false)])
+  }
+
+  private init(_ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry, _ rowCache: RowCache) {
+    self.model = model
+    self.transformers = transformers
+    self.rowCache = rowCache
+    graph = GraphPlan(model, transformers)
+    places = StorePlaces(model)
+  }
+
+  private func open(_ descriptions: [StoreDescription]) throws {
     do {
       for description in descriptions { try addPersistentStore(description) }
     } catch {
       try? close()
       throw error
     }
-  }
-
-  private init(_ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry) {
-    self.model = model
-    self.transformers = transformers
-    graph = GraphPlan(model, transformers)
-    places = StorePlaces(model)
-    rowCache = RowCache()
   }
 
   /// Creates the coordinator of a child context, whose only store is the parent.

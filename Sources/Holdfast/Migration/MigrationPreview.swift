@@ -138,8 +138,7 @@ extension MigrationPreview {
   /// Opens a store to read its rows once. It creates and changes no file of the store.
   private static func coordinator(_ description: StoreDescription, _ mapping: MappingModel) throws -> PersistentStoreCoordinator {
     let store = description.location?.path.flatMap { description.inFileWithSmallCaches?($0) } ?? description
-    return try PersistentStoreCoordinator(
-      model: mapping.source, store: store.readOnly().with(configuration: nil).migrating(automatically: false))
+    return try PersistentStoreCoordinator(model: mapping.source, migrating: store.readOnly().with(configuration: nil))
   }
 
   /// The same preview with measured costs.

@@ -169,7 +169,7 @@ struct StagedMigration {
       try migrate(former, mapping, to: work, progress.part(0...0.5))
     }
     // Before the other store, whose keys are in memory from then on.
-    let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
+    let coordinator = try PersistentStoreCoordinator(model: model, migrating: work)
     do {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
       let journal = stage.isResumable ? try StageJournal(store, context, of: key) : nil
