@@ -34,7 +34,10 @@ import Testing
       [
         EntityDescription(
           "Badge",
-          attributes: [.init("code", .string), .init("number", .integer64, validation: .range(.int64(0), nil)), .init("note", .string, isOptional: true)],
+          attributes: [
+            .init("code", .string), .init("number", .integer64, validation: .range(.int64(0), nil)),
+            .init("note", .string, isOptional: true),
+          ],
           relationships: [.toOne("owner", to: "Owner", inverse: "badges", isOptional: false)], uniquenessConstraints: [["code"]])
       ])
   }

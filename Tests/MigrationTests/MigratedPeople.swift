@@ -150,7 +150,8 @@ struct MigratedPeople: Codable, Sendable {
     typealias Property = MappingModelText.Property
     var text = MappingModelText()
     text.map("Company", to: "Company", attributes: [Property("name")])
-    let attributes = [Property("name"), Property("number")], company = Property("company", path: "$source.company", mapping: "CompanyToCompany")
+    let attributes = [Property("name"), Property("number")],
+      company = Property("company", path: "$source.company", mapping: "CompanyToCompany")
     text.map("Person", to: "Person", attributes: attributes, relationships: [company])
     text.map("Person", to: "Person", name: "again", attributes: attributes, relationships: [company])
     try migrate(by: text)

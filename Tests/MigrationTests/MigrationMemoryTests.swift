@@ -94,7 +94,8 @@ import Testing
         [people = people as MigratedPeople, count = count as Int, limit = limit as Int] in
         let taken = try MeasuredMigration(people: people).taken(2 * count) { try $0.migrateByInsertingMappingModel() }
         demand(taken <= limit, "\(taken) bytes for \(2 * count) people; the limit is \(limit) bytes.")
-        print("REPORT mapping model that inserts objects, \(people.store): \(taken >> 20) MiB for \(2 * count) people, at most \(limit >> 20)")
+        print(
+          "REPORT mapping model that inserts objects, \(people.store): \(taken >> 20) MiB for \(2 * count) people, at most \(limit >> 20)")
       }
       report(child)
     }

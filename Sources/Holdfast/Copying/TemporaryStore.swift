@@ -18,7 +18,9 @@ struct TemporaryStore {
   ///
   /// - Parameter hasSmallCaches: Whether the store is that of ``/HoldfastStore/StoreDescription/inFileWithSmallCaches``. Defaults to false.
   init(beside other: StoreDescription, to operation: String, hasSmallCaches: Bool = false) throws {
-    guard let path = other.location?.path, let inFile = hasSmallCaches ? other.inFileWithSmallCaches : other.inFile, other.administration.supports(ReplacementRequest.self) else {
+    guard let path = other.location?.path, let inFile = hasSmallCaches ? other.inFileWithSmallCaches : other.inFile,
+      other.administration.supports(ReplacementRequest.self)
+    else {
       throw Self.unsupported(other, operation)
     }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)

@@ -81,7 +81,8 @@ public struct MigrationPlan: Sendable {
   /// ``MigrationStage/completingObjects(_:)``.
   package mutating func addStage(
     to model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String?, isResumable: Bool = false,
-    by rules: MappingRules? = nil, fingerprint: String = "", incomplete: Set<String> = [], _ body: (@Sendable (MigrationStage) throws -> Void)?
+    by rules: MappingRules? = nil, fingerprint: String = "", incomplete: Set<String> = [],
+    _ body: (@Sendable (MigrationStage) throws -> Void)?
   ) {
     guard let source = former.map({ index(of: $0) }) ?? last else {
       preconditionFailure("The plan doesn't contain the version after which a stage was added.")

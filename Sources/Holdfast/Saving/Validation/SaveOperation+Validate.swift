@@ -50,7 +50,9 @@ extension SaveOperation {
         for owner in try owners(of: relationship, losing: entity) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
           let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
-          if !wasCounted && counted.insert(losing).inserted { context.graph.checks[owner.flags.entityIndex].collectCountFailure(inverse, owner, &failures) }
+          if !wasCounted && counted.insert(losing).inserted {
+            context.graph.checks[owner.flags.entityIndex].collectCountFailure(inverse, owner, &failures)
+          }
         }
       }
     }
