@@ -70,7 +70,7 @@ public final class MigrationStage {
     for index in kinds {
       let keys = reader.ownKeys[index.rawValue], step = min(count, 1_000)
       for start in stride(from: 0, to: keys.count, by: step) {
-        if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
+        try throwIfCancelled()
         let part = keys[start..<min(start + step, keys.count)], rest = part.dropFirst(max(done - completed, 0))
         completed += part.count
         if rest.isEmpty { continue }
@@ -82,29 +82,51 @@ public final class MigrationStage {
     }
   }
 
-  /// Calls a closure whose saves don't check the rules of the model, because its objects become complete in several saves. Afterwards saves, and
-  /// checks all objects that it has saved.
+  /// Calls a closure whose saves don't check the rules of the model, because its objects become complete in several saves. Afterwards saves,
+  /// and checks what these saves would have checked. Delete rules are checked by each save. Transient properties aren't checked.
   ///
   /// - Throws: The closure's error, those of saving, and ``PersistenceError`` with the failures of up to 1,000 objects.
   package func completingObjects(_ body: () throws -> Void) throws {
-    var saved = KeysByEntity()
-    let observation = context.onSave { _, changes in saved.insert(changes.inserted + changes.updated) }
-    defer { observation.cancel() }
-    context.core.saving.checksRules = false
-    defer { context.core.saving.checksRules = true }
+    let unchecked = UncheckedObjects()
+    context.core.saving.unchecked = unchecked
+    defer { context.core.saving.unchecked = nil }
     try body()
     try save()
-    try saved.forEachBatch { name, keys in
-      guard let entity = mapping.destination.entity(named: name) else { return }
-      var failures: [PersistenceError] = []
-      try context.core.refusingFaultErrors {
-        for object in try context.core.existingObjects(with: ids(keys, of: entity), of: entity.index) {
-          context.core.graph.checks[entity.index].collectFailures(object, &failures)
+    var rows = unchecked.rows
+    try rows.forEachBatch { name, keys in
+      try check(keys, name) { checks, object, failures in
+        if let row = object.row { checks.collectFailures(row, object, &failures) }
+      }
+    }
+    for (index, counts) in unchecked.counts.sorted(by: { $0.key < $1.key }) {
+      var counts = counts
+      try counts.forEachBatch { name, keys in
+        try check(keys, name) { checks, object, failures in
+          for relationship in checks.counted where relationship.toManyIndex == index {
+            checks.collectCountFailure(relationship, object, &failures)
+          }
         }
       }
-      if !failures.isEmpty { throw PersistenceError.together(failures) }
-      context.reset()
     }
+  }
+
+  /// Reads objects that still exist, checks and releases them.
+  private func check(
+    _ keys: [ObjectKey], _ entityName: String, _ body: (EntityChecks, ManagedObject, inout [PersistenceError]) -> Void
+  ) throws {
+    try throwIfCancelled()
+    guard let entity = mapping.destination.entity(named: entityName) else { return }
+    let checks = context.core.graph.checks[entity.index]
+    var failures: [PersistenceError] = []
+    try context.core.refusingFaultErrors {
+      for object in try context.core.existingObjects(with: ids(keys, of: entity), of: entity.index) { body(checks, object, &failures) }
+    }
+    if !failures.isEmpty { throw PersistenceError.together(failures) }
+    context.reset()
+  }
+
+  private func throwIfCancelled() throws {
+    if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
   }
 
   /// The object that an old one became; nil if it was removed. May be a fault, so that no request is sent.

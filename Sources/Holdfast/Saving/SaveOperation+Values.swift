@@ -7,7 +7,9 @@ extension SaveOperation {
     var failures = refusedValues()
     forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
     forEachTemporaryID(updated) { object, slot, id in check(id, object, slot, &failures) }
-    if context.graph.hasTransients && context.saving.checksRules { for object in inserted + updated { checkTransients(object, &failures) } }
+    // Their values last no longer than the objects, so a check after several saves wouldn't find them.
+    let checksTransients = context.graph.hasTransients && context.saving.unchecked == nil
+    if checksTransients { for object in inserted + updated { checkTransients(object, &failures) } }
     return failures
   }
 

@@ -128,6 +128,7 @@ final class SaveOperation {
     try commit()
     publishToCache()
     announce()
+    if let unchecked = context.saving.unchecked { noteInserted(in: unchecked) }
     return true
   }
 

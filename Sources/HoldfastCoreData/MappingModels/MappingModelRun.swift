@@ -11,10 +11,13 @@ final class MappingModelRun {
 
   init(_ plan: MappingModelPlan, _ stage: MigrationStage) { (self.plan, self.stage) = (plan, stage) }
 
-  /// The objects of direct mappings exist before.
-  func run() throws {
+  /// The objects of direct mappings exist before. All objects become complete step by step: policies may set what is required at the end,
+  /// also of objects that inserted ones reference.
+  func run() throws { try stage.completingObjects { try runSteps() } }
+
+  private func runSteps() throws {
     let inserting = plan.steps.filter(\.isInserting)
-    if !inserting.isEmpty { try stage.completingObjects { try insert(inserting) } }
+    if !inserting.isEmpty { try insert(inserting) }
     for step in plan.steps where step.isDirect && !(step.attributes.isEmpty && step.relationships.isEmpty) {
       try forEachPair(of: step.mapping) { old, new in
         guard let new else { return }

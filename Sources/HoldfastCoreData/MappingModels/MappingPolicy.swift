@@ -18,8 +18,11 @@ public import HoldfastStore
 ///
 /// Policies are called in the order of their mappings:
 ///
-/// - first those of mappings that insert objects; these policies can set what is required, and the rules of the model are checked afterwards;
+/// - first those of mappings that insert objects;
 /// - at the end, when all objects exist, those of mappings whose objects keep their keys.
+///
+/// The rules of the model are checked after the last policy, so policies can set what is required. Delete rules are an exception: each save
+/// checks whether an object may be deleted.
 public struct MappingPolicy: Sendable {
   let functions: [String: @Sendable ([StoreValue]) throws -> StoreValue]
   let body: (@Sendable (EntityMappingStage) throws -> Void)?

@@ -42,12 +42,6 @@ final class EntityChecks: @unchecked Sendable {  // because nothing changes afte
     for group in groups { group.collectFailures(row, object, &failures) }
   }
 
-  /// Checks an object with a row, whether it was changed or not. Reads relationships that have a minimum or maximum count.
-  func collectFailures(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
-    if let row = object.row { collectFailures(row, object, &failures) }
-    for relationship in counted { collectCountFailure(relationship, object, &failures) }
-  }
-
   /// Checks the number of an object's destinations.
   func collectCountFailure(
     _ relationship: ManagedObjectModel.Relationship, _ object: ManagedObject, _ failures: inout [PersistenceError]

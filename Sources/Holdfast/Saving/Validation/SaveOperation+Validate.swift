@@ -4,16 +4,19 @@ extension SaveOperation {
   /// Validates every object and reports all failures together. Those from the objects' own validation methods, such as
   /// `validateForInsert()`, come first.
   func validate() throws {
-    if !context.saving.checksRules { return }
     var failures = ownFailures
     try context.refusingFaultErrors {
-      let plans = context.graph.entities
-      for object in inserted where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
-      for object in updated where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
+      if let unchecked = context.saving.unchecked { noteUpdated(in: unchecked) } else { validateWritten(&failures) }
       for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }
     if !failures.isEmpty { throw PersistenceError.together(failures) }
+  }
+
+  private func validateWritten(_ failures: inout [PersistenceError]) {
+    let plans = context.graph.entities
+    for object in inserted where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
+    for object in updated where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
   }
 
   private func validate(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
@@ -28,7 +31,7 @@ extension SaveOperation {
   }
 
   /// Whether a relationship was read or changed. Counts of other relationships aren't validated.
-  private func isTouched(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+  func isTouched(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
@@ -50,12 +53,20 @@ extension SaveOperation {
         for owner in try owners(of: relationship, losing: entity) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
           let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
-          if !wasCounted && counted.insert(losing).inserted {
-            context.graph.checks[owner.flags.entityIndex].collectCountFailure(inverse, owner, &failures)
-          }
+          if !wasCounted && counted.insert(losing).inserted { validateCount(inverse, owner, &failures) }
         }
       }
     }
+  }
+
+  /// Validates the number of an owner's destinations, or notes that it wasn't. All counts of new objects are noted anyway.
+  private func validateCount(
+    _ relationship: ManagedObjectModel.Relationship, _ owner: ManagedObject, _ failures: inout [PersistenceError]
+  ) {
+    guard let unchecked = context.saving.unchecked else {
+      return context.graph.checks[owner.flags.entityIndex].collectCountFailure(relationship, owner, &failures)
+    }
+    if !owner.isInserted { unchecked.noteCounts(relationship.toManyIndex, of: [owner.id]) }
   }
 
   /// Returns the objects that an entity's deleted objects reference, without duplicates. Reads their rows, and omits objects without a

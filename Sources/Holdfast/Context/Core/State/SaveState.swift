@@ -2,9 +2,9 @@
 struct SaveState {
   /// Whether a save or a merge is in progress. Its callbacks can't begin another one, nor roll the context back or reset it.
   var isInProgress = false
-  /// Whether saves check the rules of the model. Those of objects that become complete in several saves don't; see
+  /// The objects whose rules saves have left to a later check; nil if saves check the rules of the model themselves. See
   /// ``MigrationStage/completingObjects(_:)``.
-  var checksRules = true
+  var unchecked: UncheckedObjects?
   /// The save whose outcome is unknown; nil if there is none.
   private(set) var uncertain: UncertainSave?
   /// Why changes were lost since the last rollback; nil if none were. Saves are refused.
