@@ -20,9 +20,7 @@ struct TemporaryStore {
   init(beside other: StoreDescription, to operation: String, hasSmallCaches: Bool = false) throws {
     guard let path = other.location?.path, let inFile = hasSmallCaches ? other.inFileWithSmallCaches : other.inFile,
       other.administration.supports(ReplacementRequest.self)
-    else {
-      throw Self.unsupported(other, operation)
-    }
+    else { throw Self.unsupported(other, operation) }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
     folder = (parts.dropLast() + [Substring(name)]).joined(separator: "/")
