@@ -124,6 +124,35 @@ import Testing
       ])
   }
 
+  // MARK: Deleted objects
+
+  /// The bug: mappings linked objects with others that a policy had deleted before.
+  @Test(arguments: MigratedStore.allCases) func objectsThatAPolicyDeletedGetNoLinks(_ store: MigratedStore) throws {
+    let policies = [
+      "Badge": MappingPolicy { stage in
+        try stage.forEach { old, _ in
+          let owner = try #require(try old.object("owner"))
+          stage.context.delete(try #require(try stage.objects(for: [owner], mappedBy: "OwnerToOwner").first))
+          #expect(try stage.objects(for: [owner]).isEmpty)
+          try stage.context.save()
+          #expect(try stage.objects(for: [owner], mappedBy: "OwnerToOwner").isEmpty)
+        }
+      }
+    ]
+    var text = MappingModelText()
+    // Code sets the owner after the policy.
+    text.map(
+      "Dog", to: "Dog", attributes: [tag, Property("age")],
+      relationships: [Property("owner", path: "$source.owner", mapping: "OwnerToOwner")])
+    text.map("Owner", to: "Owner", attributes: [tag])
+    text.map("Dog", to: "Badge", name: "badges", policy: "Badge", attributes: [tag])
+    let place = try place(store)
+    #expect(
+      try migrated(place, to: zoo(), text, policies) == [
+        "Badge a: issuer=nil dog=nil owner=nil", "Dog a: age=2 badge=nil owner=nil",
+      ])
+  }
+
   // MARK: What is refused
 
   /// Migrates, and returns the error. The store must be unchanged.

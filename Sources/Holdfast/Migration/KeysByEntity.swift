@@ -5,9 +5,12 @@ struct KeysByEntity {
   private var ranges: [String: [ClosedRange<Int64>]] = [:]
   /// The number of ranges of each entity after the last time that overlapping ones were united.
   private var unitedCounts: [String: Int] = [:]
+  /// The entities whose ranges may overlap, or not be in order.
+  private var unsorted: Set<String> = []
 
   mutating func insert(_ ids: [ManagedObjectID]) {
     for (name, ids) in Dictionary(grouping: ids, by: \.entityName) {
+      unsorted.insert(name)
       ranges[name, default: []] += Self.united(ids.map { $0.key.rawValue...$0.key.rawValue })
       guard let count = ranges[name]?.count, count > 2 * unitedCounts[name, default: 512] else { continue }
       unite(name)
@@ -18,6 +21,18 @@ struct KeysByEntity {
     let found = Self.united(ranges.removeValue(forKey: name) ?? [])
     ranges[name] = found
     unitedCounts[name] = max(found.count, 512)
+    unsorted.remove(name)
+  }
+
+  mutating func contains(_ key: ObjectKey, of name: String) -> Bool {
+    if unsorted.contains(name) { unite(name) }
+    guard let ranges = ranges[name] else { return false }
+    var low = 0, high = ranges.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].lowerBound <= key.rawValue { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 && ranges[low - 1].contains(key.rawValue)
   }
 
   /// Ranges that neither overlap nor follow each other, in ascending order.

@@ -82,8 +82,9 @@ public final class MigrationStage {
     }
   }
 
-  /// Calls a closure whose saves don't check the rules of the model, because its objects become complete in several saves. Afterwards saves,
-  /// and checks what these saves would have checked. Delete rules are checked by each save. Transient properties aren't checked.
+  /// Calls a closure whose saves don't check the rules of the model, because its objects become complete in several saves.
+  ///
+  /// Afterwards saves, and checks what these saves would have checked. Each save checks delete rules. Transient properties aren't checked.
   ///
   /// - Throws: The closure's error, those of saving, and ``PersistenceError`` with the failures of up to 1,000 objects.
   package func completingObjects(_ body: () throws -> Void) throws {
@@ -138,6 +139,11 @@ public final class MigrationStage {
   /// A new object, which may be a fault.
   package func object(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) throws -> ManagedObject {
     try context.object(with: identity.objectID(entity: entity, key: key))
+  }
+
+  /// Whether the code has deleted a new object, in ``completingObjects(_:)``. Sends no request.
+  package func hasDeleted(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> Bool {
+    context.core.isDeleted(entity.index, key) || context.core.saving.unchecked?.hasDeleted(key, of: entity.name) ?? false
   }
 
   /// New objects of an entity by their keys. Leaves out those that the code has deleted.

@@ -128,7 +128,7 @@ final class SaveOperation {
     try commit()
     publishToCache()
     announce()
-    if let unchecked = context.saving.unchecked { noteInserted(in: unchecked) }
+    if let unchecked = context.saving.unchecked { noteCommitted(in: unchecked) }
     return true
   }
 

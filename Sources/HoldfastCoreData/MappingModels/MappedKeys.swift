@@ -30,22 +30,4 @@ struct MappedKeys {
     guard low > 0, old.rawValue - runs[low - 1].old < runs[low - 1].count else { return nil }
     return ObjectKey(runs[low - 1].new + old.rawValue - runs[low - 1].old)
   }
-
-  /// The pairs of which a closure keeps the new keys. It is called with up to 1,000 of them at a time.
-  func filtered(_ kept: ([ObjectKey]) throws -> Set<ObjectKey>) throws -> MappedKeys {
-    var found = MappedKeys(), batch: [(old: ObjectKey, new: ObjectKey)] = []
-    func check() throws {
-      let kept = try kept(batch.map(\.new))
-      for pair in batch where kept.contains(pair.new) { found.append(pair.old, pair.new) }
-      batch.removeAll(keepingCapacity: true)
-    }
-    for run in runs {
-      for place in 0..<run.count {
-        batch.append((ObjectKey(run.old + place), ObjectKey(run.new + place)))
-        if batch.count == 1_000 { try check() }
-      }
-    }
-    try check()
-    return found
-  }
 }

@@ -37,9 +37,7 @@ final class MappingModelRun {
     for step in steps where !step.relationships.isEmpty {
       try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
     }
-    let policies = steps.filter { $0.policy?.body != nil }
-    for step in policies { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
-    if !policies.isEmpty { try forgetDeleted() }
+    for step in steps { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
   }
 
   // MARK: Objects
@@ -55,7 +53,7 @@ final class MappingModelRun {
     }
   }
 
-  /// What old objects became by a mapping, or by all mappings to an entity.
+  /// What old objects became by a mapping, or by all mappings to an entity. Leaves out those that policies deleted.
   func objects(
     for old: [FormerObject], mappedBy name: String?, as entity: ManagedObjectModel.Entity? = nil
   ) throws -> [ManagedObject] {
@@ -65,8 +63,10 @@ final class MappingModelRun {
     }
     return try old.flatMap { object in
       try steps.filter { $0.source?.name == object.entityName }.compactMap { step in
-        if step.isDirect { return try stage.object(for: object) }
-        guard let destination = step.destination, let key = key(of: object, step) else { return nil }
+        // A link to a deleted object would remain.
+        guard let destination = step.destination, let key = key(of: object, step), !stage.hasDeleted(key, of: destination) else {
+          return nil
+        }
         return try stage.object(destination, key)
       }
     }
@@ -95,18 +95,6 @@ final class MappingModelRun {
       for (old, object) in zip(chosen, new) { keys.append(old.key, object.objectID.key) }
     }
     inserted[step.mapping.name] = keys
-  }
-
-  /// Forgets inserted objects that policies deleted.
-  private func forgetDeleted() throws {
-    try stage.save()
-    for step in plan.steps {
-      guard let destination = step.destination, let keys = inserted[step.mapping.name] else { continue }
-      inserted[step.mapping.name] = try keys.filtered { keys in
-        defer { stage.context.reset() }
-        return Set(try stage.objects(keys, of: destination).keys)
-      }
-    }
   }
 
   private func setAttributes(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {

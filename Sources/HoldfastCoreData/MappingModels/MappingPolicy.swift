@@ -64,6 +64,7 @@ public struct EntityMappingStage {
   }
 
   /// The objects that old ones became: the counterpart of `destinationInstances(forEntityMappingName:sourceInstances:)`. They may be faults.
+  /// Deleted objects are left out.
   ///
   /// - Parameters:
   ///   - old: Objects of the former model.

@@ -10,16 +10,24 @@ final class UncheckedObjects {
   private(set) var rows = KeysByEntity()
   /// The objects whose destinations weren't counted, by the index of the relationship among the to-many relationships of their entity.
   private(set) var counts: [Int: KeysByEntity] = [:]
+  /// The objects that the saves deleted.
+  private var deleted = KeysByEntity()
 
   func noteRows(of ids: [ManagedObjectID]) { rows.insert(ids) }
 
   func noteCounts(_ toManyIndex: Int, of ids: [ManagedObjectID]) { counts[toManyIndex, default: KeysByEntity()].insert(ids) }
+
+  func noteDeleted(_ ids: [ManagedObjectID]) { deleted.insert(ids) }
+
+  /// Whether one of the saves has deleted an object.
+  func hasDeleted(_ key: ObjectKey, of entityName: String) -> Bool { deleted.contains(key, of: entityName) }
 }
 
 extension SaveOperation {
-  /// Notes the new objects, which have permanent keys. Called after the commit.
-  func noteInserted(in unchecked: UncheckedObjects) {
+  /// Notes the new objects, which have permanent keys, and the deleted ones. Called after the commit.
+  func noteCommitted(in unchecked: UncheckedObjects) {
     note(inserted, in: unchecked) { context.objectID($0.flags.entityIndex, permanent($0.objectKey)) }
+    unchecked.noteDeleted(deleted.map { $0.id })
   }
 
   /// Notes the changed objects. Called where they would be checked.
