@@ -230,17 +230,28 @@ import Testing
     let next = try zoo(age, .init("note", .string, isOptional: true)), place = MigratedStore.Place(.coreData)
     try place.fill(half) { context in try context.add("Dog", "a").setValue([try context.add("Walk", "1")], forKey: "walks") }
     _ = try SQL.rows(place.path, change)
-    let before = try place.folder.snapshot()
+    let before = try place.folder.snapshot(), store = place.description.migrating(from: [half])
+    var code = MigrationPlan(from: half)
+    code.add(next, named: "code") { _ in }
+    var versions = MigrationPlan(from: half)
+    versions.add(next)
     let attempts: [() throws -> Void] = [
-      { try PersistentStoreCoordinator(model: half, store: place.description).close() },
-      { try PersistentStoreCoordinator(model: next, store: place.description.migrating(from: [half])).close() },
-      { _ = try PersistentStoreCoordinator.copyPersistentStore(place.description, to: .json(at: place.folder.file("copy")), model: half) },
+      { try PersistentStoreCoordinator(model: half, store: store).close() },
+      { try PersistentStoreCoordinator(model: next, store: store).close() },
+      { _ = try PersistentStoreCoordinator.copyPersistentStore(store, to: .json(at: place.folder.file("copy")), model: half) },
+      { try PersistentStoreCoordinator.verifyPersistentStore(store, model: half) },
+      { _ = try PersistentStoreCoordinator.previewMigration(of: store, to: next) },
+      { try PersistentStoreCoordinator.migratePersistentStore(store, to: next) },
+      { [versions] in try PersistentStoreCoordinator.migratePersistentStore(store, with: versions) },
+      // Code works on a copy of the file, which isn't the one to name.
+      { [code] in _ = try PersistentStoreCoordinator.previewMigration(of: store, with: code) },
+      { [code] in try PersistentStoreCoordinator.migratePersistentStore(store, with: code) },
     ]
-    for attempt in attempts {
+    for (number, attempt) in attempts.enumerated() {
       let error = #expect(throws: StoreError.self) { try attempt() }
-      #expect(error?.code == .damaged && error?.path == place.path, "\(error as Any)")
-      #expect(error?.reason.contains("The file lacks \(missing). ") == true, "\(error as Any)")
-      #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
+      #expect(error?.code == .damaged && error?.path == place.path, "\(number): \(error as Any)")
+      #expect(error?.reason.contains("The file lacks \(missing). ") == true, "\(number): \(error as Any)")
+      #expect(try place.folder.snapshot() == before, "\(number): \(place.folder.names)")
     }
   }
 

@@ -21,14 +21,16 @@ struct StoreCopier {
     try options.check(Self.operation)
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
-    let copy = try Self.openingExisting(source, model) { store, model, metadata in
-      try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
-    }
-    try options.check(Self.operation)
-    let replacement = ReplacementRequest(source: place.location ?? .named(destination.type), expecting: state)
-    try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
-    options.report(1)
-    return copy
+    do {
+      let copy = try Self.openingExisting(source, model) { store, model, metadata in
+        try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
+      }
+      try options.check(Self.operation)
+      let replacement = ReplacementRequest(source: place.location ?? .named(destination.type), expecting: state)
+      try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
+      options.report(1)
+      return copy
+    } catch { throw error.located(at: destination.location, insteadOfIn: temporary.folder) }
   }
 
   private func copy(_ reader: GraphReader, _ userInfo: [String: StoreValue], to place: StoreDescription) throws -> StoreCopy {

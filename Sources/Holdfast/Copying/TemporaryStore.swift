@@ -12,7 +12,7 @@ import HoldfastStore
 /// enter it.
 struct TemporaryStore {
   let description: StoreDescription
-  private let folder: String
+  let folder: String
 
   /// Creates the folder. The store is of the same type as the other one, and has its options.
   ///
@@ -48,4 +48,17 @@ struct TemporaryStore {
 extension Error {
   /// Whether Foundation couldn't write a file or create a folder because the disk is full.
   var isOfFullDisk: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
+
+  /// The same error, with the path of a store if it has that of a copy of the store, which is removed.
+  ///
+  /// - Parameters:
+  ///   - store: The store's location.
+  ///   - folder: The folder of the copy.
+  func located(at store: StoreLocation?, insteadOfIn folder: String) -> any Error {
+    // The name of the folder is unique, and the error's path may have been resolved.
+    let name = "/" + (folder.split(separator: "/").last.map(String.init) ?? "") + "/"
+    guard var error = self as? StoreError, error.path?.contains(name) == true else { return self }
+    error.path = store?.description
+    return error
+  }
 }

@@ -44,14 +44,14 @@ extension PersistentStoreCoordinator {
     defer { temporary.remove() }
     let progress = PlanProgress(to: progress), stepCount = stages.count + 1
     try progress.begin(description)
-    try perform(ReplacementRequest(source: location), copy, progress.step(0, of: stepCount).options)
     do {
+      try perform(ReplacementRequest(source: location), copy, progress.step(0, of: stepCount).options)
       let isWhole = description.makeStore().capabilities.residentRows
       return try stages.enumerated().map { try preview($1, plan, copy, isWhole, progress.step($0 + 1, of: stepCount)) }
     } catch var error as MigrationError {
       error.path = location.description
       throw error
-    }
+    } catch { throw error.located(at: location, insteadOfIn: temporary.folder) }
   }
 
   /// Runs a stage on a copy.

@@ -31,7 +31,8 @@ struct PlanFolder {
   private let inFile: @Sendable (String) -> StoreDescription
   /// The name of the store's file.
   private let name: String
-  private var path: String { lock.path }
+  /// The path of the folder.
+  var path: String { lock.path }
 
   /// Locks the folder beside a store, and creates it if necessary.
   ///

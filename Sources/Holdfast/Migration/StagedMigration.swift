@@ -92,7 +92,7 @@ struct StagedMigration {
     if stages.isEmpty { return folder.remove() }
     do { try run(stages, location, in: folder) } catch {
       if !(stages.contains(where: \.isResumable) && error.isCancellation) { folder.remove() }
-      throw error
+      throw error.located(at: location, insteadOfIn: folder.path)
     }
     folder.remove()
   }
