@@ -96,13 +96,20 @@ import Testing
     #expect(try place.contents(newer) == ["Dog a: age=nil name=nil weight=3"])
   }
 
+  /// Writes a file that isn't a store: another program's database, or a letter.
+  private func writeForeignFile(_ place: MigratedStore.Place, hasLog: Bool = false) throws {
+    guard place.store == .sqlite || place.store == .coreData else {
+      try TemporaryFolder.write(Array("Dear reader, this is a letter and not a store.\n".utf8), to: place.path)
+      return
+    }
+    if hasLog { _ = try SQL.rows(place.path, "PRAGMA journal_mode=wal") }
+    _ = try SQL.rows(place.path, "CREATE TABLE ZDOG (Z_PK INTEGER PRIMARY KEY, ZAGE INTEGER)")
+    _ = try SQL.rows(place.path, "INSERT INTO ZDOG VALUES (1, 7)")
+  }
+
   @Test(arguments: MigratedStore.allCases) func aForeignFileIsRefusedByEveryCall(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)
-    if store == .sqlite || store == .coreData {
-      _ = try SQL.rows(place.path, "CREATE TABLE ZDOG (Z_PK INTEGER PRIMARY KEY, ZAGE INTEGER)")
-    } else {
-      try TemporaryFolder.write(Array("Dear reader, this is a letter and not a store.\n".utf8), to: place.path)
-    }
+    try writeForeignFile(place)
     // Whole files are locked by files of their own.
     func snapshot() throws -> [String: [UInt8]] { try place.folder.snapshot().filter { !$0.key.hasSuffix(".lock") } }
     let before = try snapshot()
@@ -112,6 +119,37 @@ import Testing
       #expect(error?.reason.contains("Check the path.") == true, "\(number): \(error as Any)")
       #expect(try snapshot() == before, "\(number)")
     }
+  }
+
+  @Test(arguments: MigratedStore.allCases, [false, true])
+  func aForeignFileIsNeitherReplacedNorMovedNorDestroyed(_ store: MigratedStore, hasLog: Bool) throws {
+    let place = MigratedStore.Place(store), isSQLite = store == .sqlite || store == .coreData
+    if hasLog && !isSQLite { return }
+    try writeForeignFile(place, hasLog: hasLog)
+    let sources = [MigratedStore.json, .binary, store].map { MigratedStore.Place($0) }, other = MigratedStore.Place(.json)
+    for source in sources { try source.fill(old) { try $0.add("Dog", "a", ["age": .int16(3)]) } }
+    let file = try TemporaryFolder.read(place.path), description = place.description
+    var attempts: [() throws -> Void] = [
+      { try PersistentStoreCoordinator.destroyPersistentStore(description) },
+      { try PersistentStoreCoordinator.setMetadata(["a": .int64(1)], for: description) },
+      { try PersistentStoreCoordinator.movePersistentStore(description, to: other.description, model: old) },
+    ]
+    for source in sources {
+      attempts.append { try PersistentStoreCoordinator.replacePersistentStore(description, withCopyOf: source.description, model: old) }
+      attempts.append { try PersistentStoreCoordinator.movePersistentStore(source.description, to: description, model: old) }
+    }
+    if isSQLite { attempts.append { try PersistentStoreCoordinator.compact(description) } }
+    for (number, attempt) in attempts.enumerated() {
+      let error = #expect(throws: StoreError.self, "\(number)") { try attempt() }
+      #expect(error?.code == .notAStore && error?.path == place.path, "\(number): \(error as Any)")
+      #expect(try TemporaryFolder.read(place.path) == file, "\(number)")
+      // The index of a log, and a log without contents, may remain.
+      let left = place.folder.names.filter { !$0.hasSuffix(".lock") && !(hasLog && ["Store-shm", "Store-wal"].contains($0)) }
+      #expect(left == ["Store"], "\(number): \(left)")
+    }
+    for source in sources { #expect(try source.contents(old) == ["Dog a: age=3"]) }
+    #expect(!other.folder.exists("Store"))
+    if isSQLite { #expect(try SQL.rows(place.path, "SELECT * FROM ZDOG") == [["1", "7"]]) }
   }
 
   @Test(arguments: MigratedStore.allCases) func aMappingModelOfOtherVersionsChangesNoStore(_ store: MigratedStore) throws {
