@@ -34,6 +34,10 @@ import Testing
       for (table, rows) in before.contents where !change.tables.contains(table) {
         #expect(after.contents[table] == rows, "\(path) \(table)")
       }
+      // A fetch index of the model that the file lacks is added.
+      #expect(after.definitions.isSuperset(of: before.definitions), "\(path)")
+      #expect(after.definitions.subtracting(before.definitions).allSatisfy { $0[0] == "index" }, "\(path)")
+      #expect(after.entities == before.entities, "\(path)")
       // Plain SQLite finds the changes.
       for (table, difference) in change.differences {
         #expect(after.contents[table]?.count == (before.contents[table]?.count ?? 0) + difference, "\(path) \(table)")
@@ -48,8 +52,14 @@ import Testing
   /// The rows of all tables, as text.
   private struct Tables {
     private(set) var contents: [String: [[String]]] = [:]
+    /// The definitions of tables, indexes, triggers and views.
+    let definitions: Set<[String]>
+    /// The numbers, names and superentities of the entities.
+    let entities: [[String]]
 
     init(_ file: String) throws {
+      definitions = Set(try SQL.rows(file, "SELECT type, name, tbl_name, sql FROM sqlite_master"))
+      entities = try SQL.rows(file, "SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY ORDER BY Z_ENT")
       for row in try SQL.rows(file, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'") {
         let columns = try SQL.rows(file, "SELECT name FROM pragma_table_info('\(row[0])')").map { "quote(\"\($0[0])\")" }
         contents[row[0]] = try SQL.rows(file, "SELECT \(columns.joined(separator: ", ")) FROM \"\(row[0])\" ORDER BY rowid")
