@@ -94,8 +94,9 @@ import Testing
     let error = #expect(throws: MigrationError.self) { try place.contents(try pair(walks, dog.renamed(from: "dogs")), from: [old]) }
     #expect(error?.code == .constraintViolation && error?.coreDataCode == 134111 && error?.problems.first?.path == "Walk.dog")
     #expect(error?.path == place.path)
+    // A SQLite file may have another journal mode.
+    if store == .json || store == .xml || store == .binary { #expect(try place.folder.snapshot() == before) }
     #expect(try place.contents(old) == ["Dog a: walks=[w]", "Dog b: walks=[w]", "Walk w: dogs=[a b]"])
-    if store == .json || store == .xml || store == .binary { #expect(try place.folder.snapshot().keys == before.keys) }
   }
 
   @Test(arguments: MigratedStore.allCases) func manyToManyLinksKeepTheirOrdersWhenTheyAreRenamed(_ store: MigratedStore) throws {
