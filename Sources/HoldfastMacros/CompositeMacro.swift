@@ -97,13 +97,15 @@
         }
         let initial = binding.initializer.map { InitialValue(expression: $0.value) }
         guard let type = binding.typeAnnotation?.type.trimmedDescription ?? initial?.type else {
-          problems.error("missingType", at: pattern, "The type of '\(pattern.identifier.text)' must be written: the macro can't infer it.")
+          problems.error(
+            "missingType", at: pattern, "The type of '\(pattern.identifier.text)' must be written: the macro can't infer it.",
+            .insertType(of: binding))
           return nil
         }
-        if initial == nil, !TypeText(type).isOptional {
+        if initial == nil, !TypeText(type).isOptional, let type = binding.typeAnnotation?.type {
           problems.error(
             "noInitialValue", at: pattern,
-            "An element has an initial value or is optional: a struct without values is made before it is read.")
+            "An element has an initial value or is optional: a struct without values is made before it is read.", .makeOptional(type))
         }
         return Element(
           name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.identifier.text, type: type,

@@ -134,14 +134,9 @@
         return false
       }
       if binding.typeAnnotation == nil, binding.initializer.flatMap({ InitialValue(expression: $0.value).type }) == nil {
-        var corrected = binding
-        corrected.pattern = PatternSyntax(pattern.trimmed)
-        corrected.typeAnnotation = TypeAnnotationSyntax(
-          colon: .colonToken(trailingTrivia: .space), type: IdentifierTypeSyntax(name: .identifier("<#Type#>")),
-          trailingTrivia: binding.initializer == nil ? [] : .space)
         problems.error(
           "missingType", at: pattern, "The type of '\(pattern.identifier.text)' must be written: the macro can't infer it.",
-          .replace(binding, by: corrected, "Insert a type"))
+          .insertType(of: binding))
         return false
       }
       return true
@@ -227,9 +222,7 @@
         problems.error(
           "nonoptionalToOne", at: type,
           "A to-one relationship is optional: it is nil until it is set, and after its object was deleted. For one that each saved object "
-            + "has, add `.required`.",
-          .replace(type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional")
-        )
+            + "has, add `.required`.", .makeOptional(type))
       }
     }
 
@@ -267,9 +260,24 @@
       problems.error(
         "valueWithoutZero", at: type,
         "A \(property.kind == .transient ? "transient" : "transformable") attribute can be absent. Make it optional, or give it an initial "
-          + "value, which it then reads as.",
-        .replace(
-          type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional"))
+          + "value, which it then reads as.", .makeOptional(type))
+    }
+  }
+
+  extension Correction {
+    /// Inserts a placeholder for the type of a property.
+    static func insertType(of binding: PatternBindingSyntax) -> Correction {
+      var corrected = binding
+      corrected.pattern = binding.pattern.trimmed
+      corrected.typeAnnotation = TypeAnnotationSyntax(
+        colon: .colonToken(trailingTrivia: .space), type: IdentifierTypeSyntax(name: .identifier("<#Type#>")),
+        trailingTrivia: binding.initializer == nil ? [] : .space)
+      return .replace(binding, by: corrected, "Insert a type")
+    }
+
+    /// Makes the type of a property optional.
+    static func makeOptional(_ type: TypeSyntax) -> Correction {
+      .replace(type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional")
     }
   }
 

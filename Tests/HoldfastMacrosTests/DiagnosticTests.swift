@@ -161,10 +161,12 @@
       Mistake("@Composite struct Place { var x = 0.0, y = 0.0 }", "1:27 error: Declare each element on its own."),
       Mistake(
         "@Composite struct Place { var city = name() }",
-        "1:31 error: The type of 'city' must be written: the macro can't infer it."),
+        "1:31 error: The type of 'city' must be written: the macro can't infer it.",
+        corrected: "@Composite struct Place { var city: <#Type#> = name() }"),
       Mistake(
         "@Composite struct Place { var city: String }",
-        "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read."),
+        "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read.",
+        corrected: "@Composite struct Place { var city: String? }"),
       Mistake(
         "@Composite struct Place { @Attribute(.unique) var zip: String? }",
         "1:27 error: An element can't be unique by itself. Name it in `#Unique` of the class with the attribute."),
