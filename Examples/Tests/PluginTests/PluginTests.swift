@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// A package that depends on this one generates classes with both plugins. Its targets have the names of examples, which no library takes away.
+/// A package that depends on this one generates classes with both plugins. Its targets have the names of examples, which no library takes
+/// away: of those in the packages of examples, and of `CSVStore` and `TestSupport` in the package of the library.
 ///
 /// Building it takes minutes, so the test runs with `HOLDFAST_TESTS=full`.
 @Suite struct PluginTests {
@@ -11,7 +12,7 @@ import Testing
     let package = try PackageFolder()
     try package.write(Self.manifest, to: "Package.swift")
     try package.write(Self.stock, to: "Sources/Warehouse/Stock.xcdatamodeld/Stock.xcdatamodel/contents")
-    try package.write("", to: "Sources/Warehouse/Empty.swift")
+    for target in ["Warehouse", "CSVStore", "TestSupport"] { try package.write("", to: "Sources/\(target)/Empty.swift") }
     try package.write(Self.walks(""), to: "Sources/DogWalk/Walks.xcdatamodel/contents")
     try package.write(Self.program, to: "Sources/DogWalk/main.swift")
 
@@ -56,9 +57,12 @@ import Testing
       platforms: [.macOS(.v15)],
       dependencies: [.package(name: "holdfast", path: "\(library)")],
       targets: [
-        .target(name: "Warehouse", dependencies: [holdfast]),
+        .target(name: "Warehouse", dependencies: [holdfast]), .target(name: "CSVStore"), .target(name: "TestSupport"),
         .executableTarget(
-          name: "DogWalk", dependencies: ["Warehouse", holdfast, .product(name: "HoldfastMemoryStore", package: "holdfast")],
+          name: "DogWalk",
+          dependencies: [
+            "Warehouse", "CSVStore", "TestSupport", holdfast, .product(name: "HoldfastMemoryStore", package: "holdfast"),
+          ],
           plugins: [.plugin(name: "GenerateClassesInBuild", package: "holdfast")]),
       ],
       swiftLanguageModes: [.v6])
