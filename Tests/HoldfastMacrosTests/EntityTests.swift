@@ -247,6 +247,34 @@
       #expect(try container.newContext().fetchOne(Ticket.self)?.code == code)
     }
 
+    @Entity final class Parcel: ManagedObject {
+      @Attribute(.setting(\.isOptional, false)) var place: Ranch.Field?
+      @Attribute(.codable, .setting(\.isOptional, false)) var labels: [String]?
+      @Attribute(.transient, .setting(\.isOptional, false)) var isSelected: Bool?
+      @Attribute(.derived("now()"), .setting(\.isOptional, false)) var sent: Date?
+    }
+
+    @Test(arguments: stores.indices) func attributesThatAreOptionalByDefaultCanBeRequired(_ store: Int) throws {
+      let entity = try #require(try ManagedObjectModel.declared(by: [Parcel.self]).declarations.first)
+      #expect(entity.attributes.count == 4 && entity.attributes.allSatisfy { !$0.isOptional })
+      let folder = TemporaryFolder(), container = try PersistentContainer(for: Parcel.self, store: EntityTests.stores[store](folder))
+      let context = container.newContext(), parcel = Parcel(context: context)
+      func missingProperty() -> String? {
+        let error = #expect(throws: PersistenceError.self) { try context.save() }
+        return error?.code == .missingMandatoryValue ? error?.property : nil
+      }
+      (parcel.place, parcel.labels) = (Ranch.Field(name: "north"), ["fragile"])
+      #expect(missingProperty() == "isSelected")
+      (parcel.isSelected, parcel.labels) = (true, nil)
+      #expect(missingProperty() == "labels")
+      (parcel.labels, parcel.place) = (["heavy"], nil)
+      #expect(missingProperty() == "place")
+      parcel.place = Ranch.Field(name: "south")
+      try context.save()
+      let saved = try #require(try container.newContext().fetchOne(Parcel.self))
+      #expect(saved.place?.name == "south" && saved.labels == ["heavy"] && saved.sent != nil)
+    }
+
     @Test(arguments: stores.indices) func unusualDeclarationsKeepTheirValues(_ store: Int) throws {
       let folder = TemporaryFolder()
       let container = try PersistentContainer(
