@@ -60,6 +60,25 @@ import Testing
     }
   }
 
+  @Test func theCheckForOtherSavesFindsEveryCommitOnceDuringAndAfterABurst() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try database.insert()
+    let other = try stranger(database), files = database.openedFiles
+    func haveOthersCommitted() -> Bool? { database.readers.withIdle { files.haveOthersCommitted($0) } }
+    _ = try burst(database)
+    _ = haveOthersCommitted()
+    for round in 0..<50 {
+      _ = try burst(database)
+      #expect(haveOthersCommitted() == false, "round \(round)")
+      if round % 2 == 1 { database.readers.endBursts() }
+      try other.run("INSERT INTO item(id) VALUES (\(1000 + round))")
+      #expect(haveOthersCommitted() == true, "round \(round)")
+      // The mark is the same with the kept transaction and without one.
+      database.readers.endBursts()
+      #expect(haveOthersCommitted() == false, "round \(round)")
+    }
+  }
+
   @Test func aBurstThatIsOverEndsItsTransactionByItself() throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
     try database.insert()

@@ -216,6 +216,8 @@ final class OpenedFiles: Sendable {
 
   /// The mark of the last commit; nil if it can't be read.
   private func mark(_ connection: SQLiteConnection, _ state: borrowing State) -> CommitMark? {
+    // In a burst of requests, the index is known. Looking for it takes three calls of SQLite, and reads the file if the log isn't known.
+    if let header = connection.burst.header { return .log(header) }
     // Before the first save, the log isn't known.
     if state.log != nil || (try? connection.state.hasLogOnDisk) == true { return connection.logIndex.map { .log($0.header) } }
     return (try? connection.state.changeCounterOnDisk).map { .counter($0) }

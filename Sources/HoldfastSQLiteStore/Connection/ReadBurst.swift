@@ -35,6 +35,11 @@ struct ReadBurst {
 
   static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 
+  /// The present header of the log's index while the connection keeps a transaction; nil otherwise.
+  ///
+  /// The connection has the log open then, so no process can remove it.
+  var header: LogIndex.Header? { isOpen ? index?.header : nil }
+
   /// Whether there was no commit since the transaction began.
   fileprivate var isCurrent: Bool { index.map { $0.header == seen } ?? false }
 
