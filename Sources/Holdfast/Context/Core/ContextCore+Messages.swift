@@ -40,20 +40,22 @@ extension ContextCore {
   // MARK: Telling
 
   /// Calls the handlers with the changes since the last notification.
+  ///
+  /// The observers are tested first, because each request calls this, and loading a weak reference takes longer.
   func tellChanges() {
-    if let handle { observers?.tellChanges(handle) }
+    if let observers, let handle { observers.tellChanges(handle) }
   }
 
   /// Calls the handlers for the start of a save.
   func tellWillSave() {
-    if let handle { observers?.tellWillSave(handle) }
+    if let observers, let handle { observers.tellWillSave(handle) }
   }
 }
 
 extension SaveOperation {
   /// Calls the context's handlers with the committed changes.
   func tellDidSave() {
-    guard let handle = context.handle, let observers = context.observers, observers.hearSaves else { return }
+    guard let observers = context.observers, let handle = context.handle, observers.hearSaves else { return }
     let changes = ObjectChanges(
       inserted: committedChanges.flatMap(\.inserted), updated: committedChanges.flatMap(\.updated),
       deleted: committedChanges.flatMap(\.deleted))
