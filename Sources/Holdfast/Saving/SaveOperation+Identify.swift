@@ -58,7 +58,8 @@ extension SaveOperation {
       next[demand.entity] = found.count
       found += keys
     }
-    for object in part.inserted where object.objectKey < 0 {
+    part.inserted[...].forEachUnretained { object in
+      if object.objectKey >= 0 { return }
       let entity = object.flags.entityIndex
       keys.set(found[next[entity]], for: object.objectKey)
       next[entity] += 1

@@ -153,11 +153,12 @@ extension SaveOperation {
       let end = min(start + RowGroup.size, objects.count)
       let rows: RowSelection = start == 0 && end == objects.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
       let group = RowGroup(RowRun(batch: batch, rows: rows), entity: objects[first + start].flags.entityIndex)
-      for index in start..<end {
-        let object = objects[first + index]
+      var index = start
+      objects[first + start..<first + end].forEachUnretained { object in
         if settles { settleLinks(object) }
         adopt(object, batch.pointer(index), group, index - start)
         if settles { clearChangeFlags(object) }
+        index += 1
       }
       start = end
     }

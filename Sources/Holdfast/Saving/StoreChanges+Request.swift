@@ -70,22 +70,23 @@ extension StoreChanges {
     // Keys from an earlier save may be greater than new ones.
     let isSorted = !reusesKeys || objects.isSorted(by: { $0 <= $1 }, of: { permanent($0.objectKey) })
     let objects = isSorted ? objects : objects.sorted { permanent($0.objectKey) < permanent($1.objectKey) }[...]
-    var first = objects.startIndex
-    func seal(before end: Int) {
+    var first = objects.startIndex, end = first
+    func seal() {
       let batch = builder.seal()
       batches.append(batch)
       published.append((batch, objects[first..<end]))
       first = end
     }
-    for (index, object) in zip(objects.indices, objects) {
+    objects.forEachUnretained { object in
       if derives {
         append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, derivedCells(ofNew: object, entity))
       } else {
         append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, targetSlots: targetSlots)
       }
-      if builder.isFull { seal(before: index + 1) }
+      end += 1
+      if builder.isFull { seal() }
     }
-    if builder.count > 0 { seal(before: objects.endIndex) }
+    if builder.count > 0 { seal() }
     return batches
   }
 
@@ -234,9 +235,9 @@ extension StoreChanges {
     let checked = context.hasDeleted(destination) ? destination : nil
     let family = context.graph.entities[relationship.entityIndex].family
     changes.added.reserveCapacity(likelyLinkCount(relationship))
-    for object in inserted where family.contains(object.flags.entityIndex) {
+    inserted[...].forEachUnretained { object in
+      guard family.contains(object.flags.entityIndex), let states = object.toMany else { return }
       let source = permanent(object.objectKey)
-      guard let states = object.toMany else { continue }
       states[relationship.toManyIndex].contents.withKeys { append($0, of: source, checked, to: &changes.added) }
     }
     for object in updated where family.contains(object.flags.entityIndex) {
@@ -335,6 +336,19 @@ extension RandomAccessCollection {
       last = next
     }
     return true
+  }
+}
+
+extension ArraySlice where Element == ManagedObject {
+  /// Calls a closure with each object, without retaining it. The slice keeps the objects alive.
+  ///
+  /// A loop whose body calls other functions retains and releases each object.
+  @inline(__always) func forEachUnretained(_ body: (ManagedObject) -> Void) {
+    withUnsafeBufferPointer { objects in
+      objects.withMemoryRebound(to: Unmanaged<ManagedObject>.self) { references in
+        for reference in references { reference._withUnsafeGuaranteedRef { body($0) } }
+      }
+    }
   }
 }
 
