@@ -7,6 +7,8 @@ struct TargetIterator {
   private let context: ContextCore
   private let destination: EntityIndex
   private let targets: TargetKeys
+  /// Kept, because getting it from the destinations retains them.
+  private let count: Int
   private let isTransient: Bool
   /// All objects, if some are new: a save during the iteration replaces their keys.
   private var objects: [ManagedObject]?
@@ -16,18 +18,19 @@ struct TargetIterator {
     context = owner.context
     destination = owner.plan.toMany[index].destination
     self.targets = targets
+    count = targets.count
     isTransient = index < 0
   }
 
   init(_ owner: ManagedObject, _ index: Int) {
     self.init(owner, index, owner.targets(index, readsTargets: true))
-    if targets.hasTemporaryKeys { objects = (0..<targets.count).compactMap { object($0) } }
+    if targets.hasTemporaryKeys { objects = (0..<count).compactMap { object($0) } }
   }
 
   /// The next object, perhaps a fault.
   mutating func next() -> ManagedObject? {
     if let objects { return nextKnown(objects) }
-    while place < targets.count {
+    while place < count {
       defer { place += 1 }
       if let object = object(place) { return object }
     }
