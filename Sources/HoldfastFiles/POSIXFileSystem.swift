@@ -59,6 +59,19 @@ public struct POSIXFileSystem: StoreFileSystem {
     try open(.create, name, in: directory.number, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
+  /// Creates a file that never has a name, so the directory doesn't change. Uses `openat` with `O_TMPFILE`; see the manual page open(2).
+  ///
+  /// - Returns: Nil if the platform or the file system has no such files.
+  func createUnnamed(in directory: StoreFileHandle) -> StoreFileHandle? {
+    #if os(Linux)
+      // O_TMPFILE, a macro that isn't imported.
+      let unnamed = 0o20_000_000 | O_DIRECTORY
+      return try? open(.create, ".", in: directory.number, O_RDWR | unnamed)
+    #else
+      return nil
+    #endif
+  }
+
   /// Uses `openat` with `O_RDWR`, `O_CREAT`, `O_NOFOLLOW` and `O_NONBLOCK`, mode 0600.
   public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.openLockFile, name, in: directory.number, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)

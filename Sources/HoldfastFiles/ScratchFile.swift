@@ -24,7 +24,8 @@ public final class ScratchFile {
     deinit { try? POSIXFileSystem().close(handle) }
   }
 
-  /// Creates the file in the folder of another one. Only its owner can access it.
+  /// Creates the file in the folder of another one. Only its owner can access it. If the system has no files without names, it has one for a
+  /// moment.
   ///
   /// - Parameters:
   ///   - other: The other file.
@@ -34,6 +35,10 @@ public final class ScratchFile {
   public init?(beside other: DurableFile, recordsLoaded: Bool = false) {
     guard other.options.fileSystem is POSIXFileSystem, let folder = other.openFolder else { return nil }
     let fileSystem = POSIXFileSystem(), name = TemporaryName.random(for: folder.name)
+    if let handle = fileSystem.createUnnamed(in: folder.directory) {
+      file = OpenFile(handle, recordsLoaded ? [] : nil)
+      return
+    }
     guard let handle = try? fileSystem.create(name, in: folder.directory) else { return nil }
     file = OpenFile(handle, recordsLoaded ? [] : nil)
     do throws(FileSystemError) { try fileSystem.unlink(name, in: folder.directory) } catch { return nil }

@@ -41,6 +41,22 @@ import Testing
   }
 
   #if os(Linux)
+    /// A folder that is only read, for example by a preview, has the same contents and the same time.
+    @Test func theFolderDoesNotChange() throws {
+      let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+      defer { file.close() }
+      func time() throws -> Date? { try FileManager.default.attributesOfItem(atPath: folder.path)[.modificationDate] as? Date }
+      let long = Date(timeIntervalSince1970: 1_000_000)
+      try FileManager.default.setAttributes([.modificationDate: long], ofItemAtPath: folder.path)
+      let scratch = try #require(ScratchFile(beside: file))
+      _ = try piece(1, 100_000, in: scratch)
+      // Some file systems have no files without names: O_TMPFILE.
+      let unnamed = open(folder.path, O_RDWR | O_DIRECTORY | 0o20_000_000, 0o600)
+      if unnamed < 0 { return }
+      close(unnamed)
+      #expect(try time() == long)
+    }
+
     @Test func bytesThatAreLostAreZeroAndAFailure() throws {
       let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
       defer { file.close() }
