@@ -82,7 +82,7 @@ struct SQLitePowerLosses {
       try Harbour.makeFile(.sqlite(at: path, options: options), saves: before)
       let base = try TemporaryFolder.read(path)
       let events = try recorded()
-      let disk = try replayed(events, on: base)
+      let disk = try Self.replayed(events, on: base, synchronizes: synchronizes)
       let summary = try disk.forEachCrashState(
         seed: random.seed &+ UInt64(workload), sampleSize: TestTier.count(150, full: 1000)
       ) { try look(at: $0, before) }
@@ -99,7 +99,10 @@ struct SQLitePowerLosses {
     return WatchedFileSystem.stopRecording()
   }
 
-  private func replayed(_ events: [WatchedFileSystem.Event], on base: [UInt8]) throws -> SimulatedFileSystem {
+  /// A simulated disk with a file `harbour` on which events were recorded.
+  static func replayed(
+    _ events: [WatchedFileSystem.Event], on base: [UInt8], synchronizes: Bool = true
+  ) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "harbour", base)
     disk.startRecording()
