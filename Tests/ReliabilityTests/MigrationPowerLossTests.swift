@@ -80,9 +80,7 @@ private struct MigrationFindings {
   /// Whether a store has the new version. Checks all objects, after a migration if it has the former one.
   mutating func isMigrated(_ store: StoreDescription, _ state: CrashState) -> Bool {
     do {
-      let metadata = try PersistentStoreCoordinator.metadata(for: store),
-        isMigrated = metadata.isCompatible(with: MigrationPowerLossTests.changed)
-      if !isMigrated && !metadata.isCompatible(with: Harbour.model) { complain("The store has neither version.", state) }
+      let isMigrated = try !Self.opens(store, with: Harbour.model)
       let coordinator = try PersistentStoreCoordinator(model: MigrationPowerLossTests.changed, store: store)
       let context = try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes), found = try Voyage.check(context)
       if found != (MigrationPowerLossTests.saves, nil) { complain("\(found)", state) }
@@ -95,6 +93,14 @@ private struct MigrationFindings {
       complain("\(error)", state)
       return false
     }
+  }
+
+  /// Whether a store has the version of a model. Opening it completes what was interrupted.
+  private static func opens(_ store: StoreDescription, with model: ManagedObjectModel) throws -> Bool {
+    do {
+      try PersistentStoreCoordinator(model: model, store: store.migrating(automatically: false)).close()
+      return true
+    } catch let error as StoreError where error.code == .incompatibleModel { return false }
   }
 
   mutating func note(_ isMigrated: Bool, _ state: CrashState) {
