@@ -100,7 +100,7 @@ import Testing
       demand(number >= last, "A copy is older than the one before.")
       last = number
     }
-    for round in 0..<TestTier.count(4, full: 40) {
+    for round in 0..<TestTier.count(2, full: 40) {
       let same = kind.description(at: folder + "/same \(round)")
       try PersistentStoreCoordinator.replacePersistentStore(same, withCopyOf: store)
       check(try state(same))
