@@ -255,6 +255,30 @@ import Testing
     }
   }
 
+  /// The bug: the cause of such an error named a copy, which is removed.
+  @Test(arguments: MigratedStore.allCases) func theCauseOfAnErrorInAPlanNamesNoCopy(_ store: MigratedStore) throws {
+    func version(_ attributes: AttributeDescription...) throws -> ManagedObjectModel {
+      let chip = AttributeDescription("chip", .string, isOptional: true)
+      return try model(EntityDescription("Dog", attributes: [chip] + attributes, uniquenessConstraints: [["chip"]]))
+    }
+    let old = try version(), new = try version(.init("note", .string, isOptional: true)), place = MigratedStore.Place(store)
+    try place.fill(old) { context in for name in ["a", "b"] { try context.add("Dog", name, ["chip": .string(name)]) } }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "chips") { stage in try stage.forEach("Dog") { _, dog in try dog.setValue("same", forKey: "chip") } }
+    let attempts: [() throws -> Void] = [
+      { [plan] in try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan) },
+      { [plan] in _ = try PersistentStoreCoordinator.previewMigration(of: place.description, with: plan) },
+    ]
+    for (number, attempt) in attempts.enumerated() {
+      let error = #expect(throws: PersistenceError.self) { try attempt() }, cause = error?.cause as? StoreError
+      #expect(error?.code == .constraintConflict && cause?.code == .constraintConflict, "\(number): \(error as Any)")
+      // Whole files name no path there.
+      #expect(cause?.path ?? place.path == place.path, "\(number): \(error as Any)")
+      #expect(!"\(error as Any)".contains("/.holdfast-"), "\(number): \(error as Any)")
+    }
+    #expect(try place.contents(old) == ["Dog a: chip=a", "Dog b: chip=b"])
+  }
+
   @Test(arguments: MigratedStore.allCases) func aFileThatIsNoStoreIsNotMigratedOrCopied(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
     let new = try model(EntityDescription("Bee"), EntityDescription("Dog"))
