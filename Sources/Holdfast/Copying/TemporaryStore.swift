@@ -49,7 +49,7 @@ extension Error {
   /// Whether Foundation couldn't write a file or create a folder because the disk is full.
   var isOfFullDisk: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
 
-  /// The same error, with the path of a store if it has that of a copy of the store, which is removed.
+  /// The same error, with the path of a store where it or a cause has that of a copy of the store, which is removed.
   ///
   /// - Parameters:
   ///   - store: The store's location.
@@ -57,8 +57,19 @@ extension Error {
   func located(at store: StoreLocation?, insteadOfIn folder: String) -> any Error {
     // The name of the folder is unique, and the error's path may have been resolved.
     let name = "/" + (folder.split(separator: "/").last.map(String.init) ?? "") + "/"
-    guard var error = self as? StoreError, error.path?.contains(name) == true else { return self }
-    error.path = store?.description
-    return error
+    func path(_ path: String?) -> String? { path?.contains(name) == true ? store?.description : path }
+    func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: store, insteadOfIn: folder) }
+    switch self {
+    case var error as StoreError:
+      (error.path, error.cause) = (path(error.path), cause(error.cause))
+      return error
+    case var error as MigrationError:
+      (error.path, error.cause) = (path(error.path), cause(error.cause))
+      return error
+    case var error as PersistenceError:
+      error.cause = cause(error.cause)
+      return error
+    default: return self
+    }
   }
 }

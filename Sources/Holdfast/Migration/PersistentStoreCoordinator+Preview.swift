@@ -50,7 +50,7 @@ extension PersistentStoreCoordinator {
       return try stages.enumerated().map { try preview($1, plan, copy, isWhole, progress.step($0 + 1, of: stepCount)) }
     } catch var error as MigrationError {
       error.path = location.description
-      throw error
+      throw error.located(at: location, insteadOfIn: temporary.folder)
     } catch { throw error.located(at: location, insteadOfIn: temporary.folder) }
   }
 
