@@ -12,10 +12,14 @@ enum CommitMark: Equatable {
     }
   }
 
-  /// Whether there was no commit between the marks. SQLite also changes the index when it begins the log again, without a commit.
+  /// Whether there was no commit since a former mark.
+  ///
+  /// SQLite also changes the index when it begins the log again, without a commit: the log has another random number and no page. The
+  /// number of commits alone isn't enough. SQLite counts from 0 again when it makes the index anew, because a process ended while it
+  /// changed it.
   func isSameCommit(as former: CommitMark) -> Bool {
     switch (self, former) {
-    case (.log(let header), .log(let former)): header.change == former.change
+    case (.log(let header), .log(let former)): header == former || header.change == former.change && header.beginsLogAgain(after: former)
     default: self == former
     }
   }

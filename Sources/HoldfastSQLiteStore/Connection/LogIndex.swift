@@ -21,6 +21,14 @@ struct LogIndex {
 
     /// The random number that is also in the log's own header. It changes each time the log restarts.
     var salt: UInt64 { words.4 }
+
+    /// The number of pages in the log.
+    private var pages: UInt32 { withUnsafeBytes(of: words) { $0.load(fromByteOffset: 16, as: UInt32.self) } }
+
+    /// Whether the log was begun again since a former header, and has no page since.
+    ///
+    /// A new log has no random number before its first commit.
+    func beginsLogAgain(after former: Header) -> Bool { pages == 0 && salt != 0 && salt != former.salt }
   }
 
   /// The progress of checkpoints. Every checkpoint that writes to the database changes it before it writes.

@@ -207,7 +207,8 @@ final class OpenedFiles: Sendable {
       let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
       if let mark, let begin = state.markAtBegin, mark.follows(begin) {
         if state.known == begin { state.known = mark }
-        if state.reported?.isSameCommit(as: begin) == true { state.reported = mark }
+        // The log may have begun again before the transaction, or in it before a look.
+        if let reported = state.reported, begin.isSameCommit(as: reported) || reported.isSameCommit(as: begin) { state.reported = mark }
         if state.schema == begin { state.schema = mark }
         if case .counter(let counter) = mark { state.checkedCounter = counter }
       }
