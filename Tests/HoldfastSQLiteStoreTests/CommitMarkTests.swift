@@ -40,4 +40,29 @@ import Testing
     other.close()
     database.close()
   }
+
+  /// Connections are closed after a failure of the disk.
+  ///
+  /// The bug: the index of the new log is the same as that of the former one, so nothing was reported.
+  @Test func commitsWhileNoConnectionIsOpenAreReported() throws {
+    try SQLiteDatabase.make(folder.file()).close()
+    // It opens no writer.
+    let database = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions()), files = database.openedFiles
+    func haveOthersCommitted() throws -> Bool? {
+      _ = try database.readers.withConnection(to: "read") { try $0.int64("SELECT count(*) FROM item") }
+      return database.readers.withIdle { files.haveOthersCommittedSinceReport($0) }
+    }
+    var answer = try haveOthersCommitted()
+    #expect(answer == false)
+    database.readers.closeIdle()
+    // A separate connection, as in another process.
+    let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+    try other.run("INSERT INTO item (name) VALUES ('others')")
+    other.close()
+    for expected in [true, false] {
+      answer = try haveOthersCommitted()
+      #expect(answer == expected)
+    }
+    database.close()
+  }
 }
