@@ -44,6 +44,8 @@ final class OpenedFiles: Sendable {
     var known: CommitMark?
     /// The mark of the last commit that was reported to the program, or that is this store's own; nil if unknown.
     var reported: CommitMark?
+    /// Whether the next report says that there may have been commits, because the last mark can't be compared any more.
+    var isReportDue = false
     /// Whether the writer is committing, so that the mark may be that of its commit.
     var isCommitting = false
     /// The mark of the last commit whose schema the store knows of; nil if unknown.
@@ -101,7 +103,10 @@ final class OpenedFiles: Sendable {
       // If the log has to be removed, its identity is still needed.
       if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
       // A new index can look like the former one.
-      if state.connections == 0 { (state.known, state.schema) = (nil, nil) }
+      if state.connections == 0 {
+        (state.known, state.schema) = (nil, nil)
+        if case .log = state.reported { (state.reported, state.isReportDue) = (nil, true) }
+      }
     }
   }
 
@@ -234,13 +239,13 @@ final class OpenedFiles: Sendable {
     }
   }
 
-  /// Whether another process has committed since the last call. The first call returns false, and so do calls while this store commits,
-  /// and those that can't read the mark.
+  /// Whether another process has committed since the last call, or may have committed while no connection was open. The first call returns
+  /// false, and so do calls while this store commits, and those that can't read the mark.
   func haveOthersCommittedSinceReport(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
       guard !state.isCommitting, let mark = mark(connection, state) else { return false }
-      defer { state.reported = mark }
-      return state.reported.map { !mark.isSameCommit(as: $0) } ?? false
+      defer { (state.reported, state.isReportDue) = (mark, false) }
+      return state.reported.map { !mark.isSameCommit(as: $0) } ?? state.isReportDue
     }
   }
 
