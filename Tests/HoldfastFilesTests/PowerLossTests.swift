@@ -113,20 +113,48 @@ import Testing
     #expect(try findings(saves: [40, 7], mistake: .noSynchronization, checksDigest: false).silentlyWrong > 0)
   }
 
-  @Test func aFailedSynchronizationIsNotTrustedLater() throws {
-    let disk = SimulatedFileSystem()
-    disk.startRecording()
-    let folder = try disk.openDirectory("/")
-    let file = try disk.create("a", in: folder)
-    try disk.synchronize(folder)
+  /// Whether bytes of a file can be lost after a synchronization of it failed and another one succeeded.
+  private func losesBytes(of path: String, _ file: StoreFileHandle, _ disk: SimulatedFileSystem) throws -> Bool {
     _ = try disk.write(file, at: 0, [UInt8](repeating: 7, count: 8).span.bytes)
     disk.inject(FileFault(.synchronize, .error(5)))
     #expect(throws: FileSystemError.self) { try disk.synchronize(file) }
     try disk.synchronize(file)
     disk.mark(1)
     var isLost = false
-    disk.forEachCrashState { if $0.lastMark == 1, $0.fileSystem.contents(of: "a") == [] { isLost = true } }
-    #expect(isLost)
+    disk.forEachCrashState { if $0.lastMark == 1, $0.fileSystem.contents(of: path) == [] { isLost = true } }
+    return isLost
+  }
+
+  @Test func aFailedSynchronizationIsNotTrustedLater() throws {
+    let disk = SimulatedFileSystem()
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    let file = try disk.create("a", in: folder)
+    try disk.synchronize(folder)
+    #expect(try losesBytes(of: "a", file, disk))
+  }
+
+  @Test func aFailedSynchronizationOfARenamedFileIsNotTrustedLater() throws {
+    let disk = SimulatedFileSystem()
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    let file = try disk.create("a", in: folder)
+    try disk.rename("a", to: "b", in: folder)
+    try disk.synchronize(folder)
+    #expect(try losesBytes(of: "b", file, disk))
+  }
+
+  @Test(arguments: ["x", "y"]) func aFailedSynchronizationConcernsNoFileOfTheSameNameInAnotherFolder(name: String) throws {
+    let disk = SimulatedFileSystem()
+    let root = try disk.openDirectory("/")
+    var files: [String: StoreFileHandle] = [:]
+    for name in ["x", "y"] {
+      try disk.makeDirectory(name, in: root)
+      files[name] = try disk.create("a", in: disk.openDirectory(name, in: root))
+    }
+    let file = try #require(files[name])
+    disk.startRecording()
+    #expect(try losesBytes(of: name + "/a", file, disk))
   }
 
   @Test func oneWriteHasTheDocumentedCrashStates() throws {

@@ -123,7 +123,7 @@ extension SimulatedFileSystem {
 
   /// Records that the contents of a file or the names in a folder are durable.
   public func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
-    try perform(.synchronize, file.name) { state, _ -> Result<Void, ErrorCode> in
+    try perform(.synchronize, file.name, synchronizing: file) { state, _ -> Result<Void, ErrorCode> in
       switch state.open[file.number] {
       case .file(let number): state.recording?.events.append(.synchronized(number))
       case .folder(let path): state.recording?.events.append(.synchronizedFolder(path))

@@ -152,15 +152,17 @@ public final class SimulatedFileSystem: StoreFileSystem {
   // MARK: Support for calls
 
   /// Performs a call: counts it, applies a fault, and records it.
+  ///
+  /// - Parameter synchronized: The file that the call makes durable; nil for other calls.
   func perform<Result>(
-    _ operation: StoreFileOperation, _ name: String,
+    _ operation: StoreFileOperation, _ name: String, synchronizing synchronized: StoreFileHandle? = nil,
     _ body: (inout State, FileFault.Effect?) -> Swift.Result<Result, ErrorCode>
   ) throws(FileSystemError) -> Result {
     let result = state.withLock { state in
       let effect = state.plan.enter(operation)
       let result: Swift.Result<Result, ErrorCode>
       if case .error(let number) = effect {
-        state.noteFailure(of: operation, name)
+        if let synchronized { state.noteFailedSynchronization(of: synchronized) }
         result = .failure(ErrorCode(number))
       } else {
         result = body(&state, effect)
@@ -235,12 +237,9 @@ extension SimulatedFileSystem.State {
         group: file.group))
   }
 
-  /// Records that a failed synchronization doesn't make anything durable.
-  fileprivate mutating func noteFailure(of operation: StoreFileOperation, _ name: String) {
-    guard operation == .synchronize, recording != nil else { return }
-    if let file = disk.entries.first(where: { $0.key == name || $0.key.hasSuffix("/" + name) })?.value {
-      recording?.events.append(.failedToSynchronize(file))
-    }
+  /// Records that a failed synchronization doesn't make a file's contents durable. The file may have another name than when it was opened.
+  fileprivate mutating func noteFailedSynchronization(of handle: StoreFileHandle) {
+    if case .file(let file)? = open[handle.number] { recording?.events.append(.failedToSynchronize(file)) }
   }
 
   /// Deletes a file without names and open handles. Does nothing while recording, because a crash can restore the file.
