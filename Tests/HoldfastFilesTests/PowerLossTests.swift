@@ -177,6 +177,26 @@ import Testing
     #expect(last == [[2, 3, 4, 5]])
   }
 
+  @Test func aFileThatAnotherProgramReplacesOrRemovesWhileRecordingIsDurable() throws {
+    let disk = SimulatedFileSystem()
+    for name in ["a", "b"] { disk.setContents(of: name, [1]) }
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    try disk.rename("b", to: "a", in: folder)
+    disk.setContents(of: "a", [2, 3])
+    disk.setContents(of: "b", nil)
+    disk.mark(1)
+    var before: Set<[UInt8]> = []
+    disk.forEachCrashState { state in
+      if state.lastMark == 1 {
+        #expect(state.fileSystem.names == ["a"] && state.fileSystem.contents(of: "a") == [2, 3], "\(state)")
+      } else {
+        before.insert(state.fileSystem.contents(of: "a") ?? [])
+      }
+    }
+    #expect(before == [[1], [2, 3]], "The file is never in a state between the old and the new one.")
+  }
+
   @Test func aFileCreatedAfterAPowerLossIsADifferentFile() throws {
     let disk = SimulatedFileSystem()
     disk.startRecording()

@@ -36,6 +36,8 @@ public struct CrashSummary: Sendable, Hashable {
 struct CrashRecording: Sendable {
   enum Event: Sendable {
     case change(DiskChange)
+    /// Changes by another program, which are durable at once.
+    case durableChanges([DiskChange])
     case synchronized(UInt64)
     case failedToSynchronize(UInt64)
     case synchronizedFolder(String)
@@ -87,6 +89,7 @@ struct CrashRecording: Sendable {
       case .change(let change):
         disk.apply(change, as: outcomes[place], &random)
         if possible[place].count > 1 { losses.append((change, outcomes[place])) }
+      case .durableChanges(let changes): for change in changes { disk.apply(change) }
       case .mark(let number): mark = number
       default: break
       }

@@ -109,13 +109,12 @@ public final class SimulatedFileSystem: StoreFileSystem {
 
   /// Replaces a file durably, as another program would; nil removes it.
   ///
-  /// The change isn't counted as a call, and can't fail.
+  /// The change isn't counted as a call, and can't fail. Every later crash state contains it.
   public func setContents(of name: String, _ bytes: [UInt8]?) {
     state.withLock { state in
-      guard let bytes else { return state.disk.apply(.unlink(name: name)) }
+      guard let bytes else { return state.changeDurably([.unlink(name: name)]) }
       let file = state.disk.newNumber()
-      state.disk.apply(.create(name: name, file: file))
-      state.disk.apply(.write(file: file, offset: 0, bytes: bytes))
+      state.changeDurably([.create(name: name, file: file), .write(file: file, offset: 0, bytes: bytes)])
     }
   }
 
@@ -201,6 +200,12 @@ extension SimulatedFileSystem.State {
   mutating func change(_ change: DiskChange) {
     disk.apply(change)
     recording?.events.append(.change(change))
+  }
+
+  /// Makes changes that are durable together.
+  fileprivate mutating func changeDurably(_ changes: [DiskChange]) {
+    for change in changes { disk.apply(change) }
+    recording?.events.append(.durableChanges(changes))
   }
 
   /// The file behind an open handle.
