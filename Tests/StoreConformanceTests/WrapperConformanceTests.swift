@@ -1,3 +1,4 @@
+import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
@@ -64,5 +65,15 @@ struct WrappedHarness: StoreHarness {
   @Test(arguments: StoreConformance.share(for: faultInjecting.capabilities))
   func aFaultInjectingStoreWithoutFaultsHoldsTheRules(_ rule: StoreConformanceCase) async throws {
     try await rule.run(on: Self.faultInjecting, timeLimit: nil)
+  }
+
+  @Test func aSaveWhoseCommitABlockedStoreRefusesIsAborted() throws {
+    let inner = RecordingStore(MemoryStore()), store = RecordingStore(inner)
+    _ = try store.open(
+      model: ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("age", .integer16)])]))
+    let save = try store.prepare(SaveRequest())
+    store.withStoreBlocked { _ = #expect(throws: StoreError.self) { try save.commit() } }
+    #expect(store.requests.last == .commit && inner.requests.last == .abort)
+    try store.close()
   }
 }

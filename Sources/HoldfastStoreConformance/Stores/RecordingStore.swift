@@ -117,7 +117,7 @@ public final class RecordingStore: ForwardingStore {
   /// Removes all recorded requests.
   public func clear() { record.withLock { $0.requests = [] } }
 
-  /// Makes every request throw while `body` runs. Refused requests are recorded too.
+  /// Makes every request throw while `body` runs. Refused requests are recorded too. A save whose commit is refused is aborted.
   public func withStoreBlocked<T, E: Error>(_ body: () throws(E) -> T) throws(E) -> T {
     let before = record.withLock { record in
       defer { record.isBlocked = true }
@@ -216,7 +216,11 @@ private final class RecordedPreparation: PreparedSave {
   }
 
   func commit() throws -> SaveReceipt {
-    try store.keep(.commit)
+    // The caller doesn't abort a save whose commit fails.
+    do { try store.keep(.commit) } catch {
+      base.abort()
+      throw error
+    }
     return try base.commit()
   }
 
