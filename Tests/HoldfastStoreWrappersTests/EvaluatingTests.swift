@@ -1,7 +1,22 @@
+import Holdfast
+import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
 import Testing
+
+/// A store whose answers contain the destinations of one source only.
+final class OneSourceStore: ForwardingStore {
+  let base: any IncrementalStore
+  init(_ base: any IncrementalStore) { self.base = base }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    guard request.sources.count <= 1 else {
+      throw StoreError(.tooLarge, operation: "read a relationship", reason: "The answer has more than one source.")
+    }
+    return try base.relationships(request, in: view, options: options)
+  }
+}
 
 /// A store that only delivers all rows passes every query case of the kit if another one evaluates queries for it.
 @Suite struct EvaluatingTests {
@@ -33,6 +48,37 @@ import Testing
       try store.fetch(plan, in: view, into: sink)
       let plans = recording.requests.compactMap { if case .fetch(let plan) = $0 { plan } else { nil } }
       #expect(plans == [all])
+    }
+  }
+
+  @Test func anAnswerThatIsTooLargeForTheStoreIsRequestedInParts() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", relationships: [.toMany("friends", to: "Dog", inverse: "friendOf"), .toMany("friendOf", to: "Dog", inverse: "friends")])
+    ])
+    let description = StoreDescription.memory(contents: MemoryStoreContents())
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: description))
+    let dogs = try (0..<5).map { _ in try context.insert(entityNamed: "Dog") }
+    for dog in dogs[..<4] { try dog.setValue([dogs[4]], forKey: "friends") }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+
+    let store = EvaluatingStore(OneSourceStore(description.makeStore()))
+    _ = try store.open(model: model)
+    let view = try store.beginRead(.latest), sink = CountingRows()
+    defer { view.end() }
+    let hasFriend = QueryExpression.comparison(.count("friends"), .greaterThan, .constant(.int64(0)), [])
+    try store.fetch(FetchPlan(entity: 0, concreteEntities: [0], predicate: hasFriend), in: view, into: sink)
+    #expect(sink.count == 4)
+    try store.close()
+  }
+
+  private final class CountingRows: RowSink {
+    private(set) var count = 0
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+      rows.forEach(in: batch) { _ in count += 1 }
+      return .more
     }
   }
 

@@ -65,6 +65,31 @@ import Testing
     try unchanged.persistentStoreCoordinator.close()
   }
 
+  @Test func aStoreThatAnswersForOneSourceAtATimeCanBeBelow() throws {
+    let below = StoreDescription.memory(contents: MemoryStoreContents())
+    let filled = try context(below)
+    let people = try ["Ann", "Bob", "Eve"].map { name in
+      let person = try filled.insert(entityNamed: "Person")
+      try person.setValue(.string(name), forKey: "name")
+      return person
+    }
+    for person in people { try person.setValue(people.filter { $0 !== person }, forKey: "friends") }
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+
+    let overlay = try context(.overlay(over: below.wrapped { OneSourceStore($0) }))
+    for (name, person) in try all("Person", overlay) {
+      for key in ["friends", "friendOf"] {
+        let names = try objects(person, key).map(self.name).sorted()
+        #expect(names == ["Ann", "Bob", "Eve"].filter { $0 != name }, "\(name).\(key)")
+      }
+    }
+    overlay.delete(try all("Person", overlay)[0].object)
+    try overlay.save()
+    #expect(try objects(all("Person", overlay)[0].object, "friends").map(name) == ["Eve"])
+    try overlay.persistentStoreCoordinator.close()
+  }
+
   // MARK: A full store
 
   private static let model = Result {

@@ -80,18 +80,8 @@ final class ViewReader: RelatedRowReader {
   func rows(_ request: FaultRequest, into sink: any RowSink) throws { try store.rows(request, in: view, options: options, into: sink) }
 
   func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
-    for start in stride(from: 0, to: request.sources.count, by: 1000) {
-      var part = request
-      part.sources = Array(request.sources[start..<min(start + 1000, request.sources.count)])
-      let answer = try store.relationships(part, in: view, options: options)
-      guard answer.offsets.count == part.sources.count + 1 else {
-        throw StoreError(
-          .damaged, operation: "read a relationship",
-          reason: "The store answered for \(answer.offsets.count - 1) of \(part.sources.count) sources, which is an error of the store.")
-      }
-      for (place, source) in part.sources.enumerated() {
-        body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
-      }
+    try store.readDestinations(request, in: view, options: options) { source, answer, positions in
+      body(source, Array(answer.targets[positions]))
     }
   }
 }

@@ -110,17 +110,10 @@ struct OverlayBase: Sendable {
     of sources: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
     _ body: (_ source: ObjectKey, _ target: ObjectKey, _ order: Int64) -> Void
   ) throws {
-    let sorted = sources.filter { $0 <= largestKey }.sorted()
-    for start in stride(from: 0, to: sorted.count, by: 1_024) {
-      let request = RelationshipRequest(
-        entity: relationship.entityIndex, relationship: relationship.index, sources: Array(sorted[start..<min(start + 1_024, sorted.count)])
-      )
-      let answer = try store.relationships(request, in: view, options: options)
-      for (index, source) in request.sources.enumerated() {
-        for position in Int(answer.offsets[index])..<Int(answer.offsets[index + 1]) {
-          body(source, answer.targets[position], answer.orderKeys?[position] ?? .max)
-        }
-      }
+    let request = RelationshipRequest(
+      entity: relationship.entityIndex, relationship: relationship.index, sources: sources.filter { $0 <= largestKey }.sorted())
+    try store.readDestinations(request, in: view, options: options) { source, answer, positions in
+      for position in positions { body(source, answer.targets[position], answer.orderKeys?[position] ?? .max) }
     }
   }
 

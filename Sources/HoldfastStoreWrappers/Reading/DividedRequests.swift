@@ -1,0 +1,42 @@
+import HoldfastStore
+
+extension IncrementalStore {
+  /// Reads the destinations of a to-many relationship, for any number of sources.
+  ///
+  /// If an answer is too large for the store, sends two smaller requests, as the coordinator does.
+  ///
+  /// - Parameter body: Receives each source, an answer, and the positions of the source's destinations in the answer.
+  func readDestinations(
+    _ request: RelationshipRequest, in view: any ReadView, options: RequestOptions,
+    _ body: (_ source: ObjectKey, _ answer: RelationshipAnswer, _ positions: Range<Int>) -> Void
+  ) throws {
+    for start in stride(from: 0, to: request.sources.count, by: 1_024) {
+      let sources = request.sources[start..<min(start + 1_024, request.sources.count)]
+      try readDestinations(of: sources, request, in: view, options: options, body)
+    }
+  }
+
+  private func readDestinations(
+    of sources: ArraySlice<ObjectKey>, _ request: RelationshipRequest, in view: any ReadView, options: RequestOptions,
+    _ body: (_ source: ObjectKey, _ answer: RelationshipAnswer, _ positions: Range<Int>) -> Void
+  ) throws {
+    var part = request
+    part.sources = Array(sources)
+    let answer: RelationshipAnswer
+    do { answer = try relationships(part, in: view, options: options) } catch let error as StoreError
+      where error.code == .tooLarge && sources.count > 1
+    {
+      let middle = sources.startIndex + sources.count / 2
+      try readDestinations(of: sources[..<middle], request, in: view, options: options, body)
+      return try readDestinations(of: sources[middle...], request, in: view, options: options, body)
+    }
+    guard answer.offsets.count == sources.count + 1 else {
+      throw StoreError(
+        .damaged, operation: "read a relationship",
+        reason: "The store answered for \(answer.offsets.count - 1) of \(sources.count) sources, which is an error of the store.")
+    }
+    for (place, source) in sources.enumerated() {
+      body(source, answer, Int(answer.offsets[place])..<Int(answer.offsets[place + 1]))
+    }
+  }
+}
