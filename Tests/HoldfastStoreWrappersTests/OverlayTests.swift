@@ -5,6 +5,7 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
+import Synchronization
 import TestSupport
 import Testing
 
@@ -88,6 +89,37 @@ import Testing
     try overlay.save()
     #expect(try objects(all("Person", overlay)[0].object, "friends").map(name) == ["Eve"])
     try overlay.persistentStoreCoordinator.close()
+  }
+
+  private final class Labels: Sendable {
+    let all = Mutex<[String?]>([])
+  }
+
+  private final class IgnoringSink: RowSink {
+    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand { .more }
+  }
+
+  @Test func anExternalFileIsReadWithTheOptionsOfTheRequest() throws {
+    let folder = TemporaryFolder(), below = StoreDescription.sqlite(at: folder.file("base.sqlite")), labels = Labels()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Photo", attributes: [AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)])
+    ])
+    let filled = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: below))
+    try filled.insert(entityNamed: "Photo").setValue(.data(Data(count: 200_000)), forKey: "image")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+
+    let traced = below.wrapped { base in
+      TracingStore(base) { trace in if trace.operation == .optional { labels.all.withLock { $0.append(trace.label) } } }
+    }
+    let store = StoreDescription.overlay(over: traced).makeStore()
+    _ = try store.open(model: model)
+    let view = try store.beginRead(.latest)
+    try store.fetch(FetchPlan(entity: 0, concreteEntities: [0]), in: view, options: RequestOptions(label: "list"), into: IgnoringSink())
+    view.end()
+    #expect(labels.all.withLock { $0 } == ["list"])
+    try store.close()
   }
 
   // MARK: A full store

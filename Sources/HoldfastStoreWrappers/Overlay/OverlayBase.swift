@@ -49,7 +49,7 @@ struct OverlayBase: Sendable {
   func forEachRow(_ query: RowQuery, _ body: @escaping (StoredRow) throws -> SinkDemand) throws {
     let entity = query.declaredEntity
     try reading(query.options) { view in
-      let sink = StoredRowSink(model, store.answers, body)
+      let sink = StoredRowSink(model, store.answers, query.options, body)
       if let keys = try query.keys ?? keys(query, view) {
         let request = FaultRequest(entity: entity.index, keys: keys.filter { $0 <= largestKey }.sorted())
         if !request.keys.isEmpty { try store.rows(request, in: view, options: query.options, into: sink) }
@@ -129,12 +129,16 @@ struct OverlayBase: Sendable {
 private final class StoredRowSink: RowSink {
   private let model: ManagedObjectModel
   private let answers: StoreAnswers
+  private let options: RequestOptions
   private let body: (StoredRow) throws -> SinkDemand
   private(set) var largestKey: ObjectKey = 0
 
-  init(_ model: ManagedObjectModel, _ answers: StoreAnswers, _ body: @escaping (StoredRow) throws -> SinkDemand) {
+  init(
+    _ model: ManagedObjectModel, _ answers: StoreAnswers, _ options: RequestOptions, _ body: @escaping (StoredRow) throws -> SinkDemand
+  ) {
     self.model = model
     self.answers = answers
+    self.options = options
     self.body = body
   }
 
@@ -155,7 +159,7 @@ private final class StoredRowSink: RowSink {
   private func value(_ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex) throws -> StoreValue {
     let value = row.pointer.value(slot, entity.slots[slot].columnType, idPrefix: nil)
     guard case .externalData(let id) = value else { return value }
-    return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id)))
+    return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id), options: options))
   }
 }
 
