@@ -136,9 +136,7 @@ private struct FixtureReader {
     case .attribute(let attribute)?:
       let value = try stored(value, attribute.type, place)
       try at(place) { try object.setValue(value, forKey: key) }
-    case .composite(let composite)?:
-      let values = try elements(value, composite, object.entity, place)
-      try at(place) { try object.setValue(.composite(values), forKey: key) }
+    case .composite(let composite)?: try setElements(of: composite, object, value, place)
     case .relationship(let relationship)?, .transientRelationship(let relationship)?:
       if relationship.isToMany {
         let objects = try several(value, place)
@@ -166,24 +164,25 @@ private struct FixtureReader {
     return stored
   }
 
-  /// The values of a composite attribute's elements, which are properties with paths as names.
-  private func elements(
-    _ value: FixtureValue, _ composite: ManagedObjectModel.CompositeAttribute, _ entity: ManagedObjectModel.Entity, _ place: String
-  ) throws -> [String: PropertyValue] {
-    if case .null = value { return [:] }
+  /// Sets the elements of a composite attribute that the document contains; null sets all of them to nil.
+  private func setElements(
+    of composite: ManagedObjectModel.CompositeAttribute, _ object: ManagedObject, _ value: FixtureValue, _ place: String
+  ) throws {
+    if case .null = value { return try at(place) { try object.setValue(StoreValue.null, forKey: composite.name) } }
     guard case .object(let values) = value else {
       throw FixtureError(place: place, reason: "The attribute is composite; give an object with its elements.")
     }
-    var elements: [String: PropertyValue] = [:]
     for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-      let place = "\(place).\(key)"
-      switch entity.property(named: "\(composite.name).\(key)") {
-      case .attribute(let element)?: elements[key] = .single(try stored(value, element.type, place))
-      case .composite(let element)?: elements[key] = .composite(try self.elements(value, element, entity, place))
+      // Elements are properties with paths as names.
+      let place = "\(place).\(key)", path = "\(composite.name).\(key)"
+      switch object.entity.property(named: path) {
+      case .attribute(let element)?:
+        let value = try stored(value, element.type, place)
+        try at(place) { try object.setValue(value, forKey: path) }
+      case .composite(let element)?: try setElements(of: element, object, value, place)
       default: throw FixtureError(place: place, reason: "The composite attribute has no element \(key).")
       }
     }
-    return elements
   }
 
   private func one(_ value: FixtureValue, _ place: String) throws -> ManagedObject? {

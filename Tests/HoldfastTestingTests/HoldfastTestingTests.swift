@@ -314,6 +314,36 @@ final class Animal: ManagedObject {
     #expect(try a.value(forKey: "place") == .composite(place) && b.value(forKey: "place") == .single(.null))
   }
 
+  @Test func elementsOfACompositeThatAreNotInTheDocumentHaveTheirDefaults() throws {
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Stop", attributes: [.composite("place", "Place")])],
+      composites: [
+        CompositeDescription(
+          "Place",
+          [
+            AttributeDescription("city", .string, isOptional: true), AttributeDescription("floor", .integer16, default: .int16(1)),
+            .composite("point", "Point"),
+          ]),
+        CompositeDescription(
+          "Point", [AttributeDescription("x", .double, isOptional: true), AttributeDescription("y", .double, default: .double(2))]),
+      ])
+    let context = try TestContainer(model: model).newContext()
+    let fixtures = try context.insertFixtures(
+      """
+      {"Stop": [
+        { "$name": "a", "place": { "city": "Oslo", "point": { "x": 1 } } }, { "$name": "b", "place": { "floor": 3, "point": null } }
+      ]}
+      """)
+    let a: ManagedObject = try fixtures["a"], b: ManagedObject = try fixtures["b"]
+    func values(_ object: ManagedObject) throws -> [StoreValue] {
+      try ["place.city", "place.floor", "place.point.x", "place.point.y"].map { path in
+        if case .single(let value) = try object.value(forKeyPath: path) { value } else { .null }
+      }
+    }
+    #expect(try values(a) == [.string("Oslo"), .int16(1), .double(1), .double(2)])
+    #expect(try values(b) == [.null, .int16(3), .null, .null])
+  }
+
   @Test(arguments: [
     (#"{"place": 3}"#, "place"), (#"{"place": {"town": "Oslo"}}"#, "place.town"), (#"{"place": {"city": 3}}"#, "place.city"),
     (#"{"place": {"point": [1]}}"#, "place.point"), (#"{"note": "n"}"#, "note"),
