@@ -151,8 +151,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastStoreRecordingTests",
       dependencies: [
-        "TestSupport", "HoldfastStoreRecording", "HoldfastStore", "Holdfast", "HoldfastFiles", "HoldfastMemoryStore", "HoldfastJSONStore",
-        "HoldfastSQLiteStore", "HoldfastStoreConformance", "LogStore",
+        "TestSupport", "HoldfastStoreRecording", "HoldfastRowStore", "HoldfastStore", "Holdfast", "HoldfastFiles", "HoldfastMemoryStore",
+        "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStoreConformance", "LogStore",
       ]),
     .testTarget(
       name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),

@@ -111,6 +111,8 @@ final class Replay {
         .unsupportedRequest, operation: "replay the recording",
         reason: "It contains several stores that were open at the same time. Record each store with its own recorder.")
     }
+    // Without it, a process that didn't record can't decode IDs with large keys, which it takes for those of text identifiers.
+    _ = StoreIdentity.intern(storeUUID: RecordedIDs.storeUUID, model: model)
     result.recordedType = opening.type
     names.areComplete = opening.includesContents
     let (opened, time) = timed { Result { try PersistentStoreCoordinator(model: model, store: description) } }

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastMemoryStore
+import HoldfastRowStore
 import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreRecording
@@ -83,6 +84,18 @@ import Testing
         #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other), HOLDFAST_SEED=\(random.seed): \(report)")
       }
     }
+  }
+
+  /// Overlays and stores with text identifiers have such keys, too.
+  @Test func aRecordingOfAStoreWithLargeKeysIsReplayedByAnotherProcess() async throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let description = StoreDescription.rowStore("minimal", firstKey: ObjectKey(1 << 48)) { MinimalStore() }
+    try RecordedProgram(description.recorded(by: StoreRecorder(path: path))).run()
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let report = try StoreRecording(path: path).replay(on: .memory(contents: MemoryStoreContents()))
+      #expect(report.hasSameAnswers, "\(report)")
+    }
+    withExtendedLifetime(folder) {}
   }
 
   @Test func requestsOfTwoThreadsHaveTheSameAnswers() async throws {
