@@ -95,6 +95,30 @@ import Testing
     #expect(.now - start >= .milliseconds(50))
   }
 
+  @Test func requestsThatEndWhileTheyWaitDoNotDelayTheNextOne() throws {
+    let store = ThrottledStore(MemoryStore(), ThrottleLimits(requestsPerSecond: 1))
+    _ = try store.open(model: Self.model.get())
+    let late = RequestOptions(deadline: .now - .seconds(1))
+    for _ in 0..<1000 { _ = try? store.beginRead(.latest, options: late) }
+    _ = try store.beginRead(.latest, options: RequestOptions(deadline: .now + .seconds(60)))
+    try store.close()
+  }
+
+  @Test func waitingRequestsBeginOneAfterTheOther() async throws {
+    let store = ThrottledStore(MemoryStore(), ThrottleLimits(requestsPerSecond: 200))
+    _ = try store.open(model: Self.model.get())
+    let start = ContinuousClock.now, ended = Atomic(0)
+    for _ in 0..<11 {
+      startThread {
+        _ = try? store.beginRead(.latest)
+        ended.add(1, ordering: .sequentiallyConsistent)
+      }
+    }
+    #expect(await eventually { ended.load(ordering: .sequentiallyConsistent) == 11 })
+    #expect(.now - start >= .milliseconds(50))
+    try store.close()
+  }
+
   @Test func limitsThatArentPositiveAreMisuse() async {
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(concurrentRequests: 0) }
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(requestsPerSecond: 0) }

@@ -23,6 +23,8 @@ final class RequestGate: Sendable {
     var waiters: [Waiter] = []
     /// Waiters that may begin and haven't done so yet.
     var granted: Set<ObjectIdentifier> = []
+    /// The requests that wait for the rate, in the order of their arrival. Only the first one may begin.
+    var starting: [Waiter] = []
     /// The earliest time at which the next request may begin.
     var nextStart = ContinuousClock.now
   }
@@ -98,12 +100,34 @@ final class RequestGate: Sendable {
 
   private func waitForStart(_ operation: String, _ options: RequestOptions) throws {
     guard let rate = limits.requestsPerSecond else { return }
-    let start = state.withLock { state in
-      let start = max(state.nextStart, .now)
-      state.nextStart = start + .seconds(1 / rate)
-      return start
+    let arrival = ContinuousClock.now, interval = Duration.seconds(1 / rate)
+    let waiter = state.withLock { state -> Waiter? in
+      if state.starting.isEmpty, state.nextStart <= arrival {
+        state.nextStart = arrival + interval
+        return nil
+      }
+      let waiter = Waiter()
+      state.starting.append(waiter)
+      return waiter
     }
-    if start > .now { try RequestGate.wait(DispatchSemaphore(value: 0), until: start, operation, options) }
+    guard let waiter else { return }
+    // Also if the request ends while it waits: then the next one takes its place.
+    defer {
+      state.withLock { state in
+        state.starting.removeAll { $0 === waiter }
+        state.starting.first?.semaphore.signal()
+      }
+    }
+    while true {
+      let (mayBegin, start) = state.withLock { state -> (Bool, ContinuousClock.Instant?) in
+        guard state.starting.first === waiter else { return (false, nil) }
+        guard state.nextStart <= .now else { return (false, state.nextStart) }
+        state.nextStart = max(state.nextStart, arrival) + interval
+        return (true, nil)
+      }
+      if mayBegin { return }
+      try RequestGate.wait(waiter.semaphore, until: start, operation, options)
+    }
   }
 
   /// Waits for a signal or until a time, whichever is first. Without a time, waits for the signal only.

@@ -8,10 +8,11 @@ public import HoldfastStore
 /// let slow = description.wrapped { ThrottledStore($0, ThrottleLimits(concurrentRequests: 4, requestsPerSecond: 100)) }
 /// ```
 ///
-/// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled. Opening, closing,
-/// commits and optional requests don't wait. A sink can send other requests during a fetch. They count as part of the fetch, so it never
-/// waits for itself. Requests in a view of a kind other than ``/HoldfastStore/ReadViewKind/latest`` don't wait for other requests to end,
-/// because those may be waiting for the view's connection. Each such view can therefore add one request to the maximum.
+/// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled, and doesn't count then.
+/// Opening, closing, commits, changes of the metadata and optional requests don't wait. A sink can send other requests during a fetch. They
+/// count as part of the fetch, so it never waits for itself. Requests in a view of a kind other than
+/// ``/HoldfastStore/ReadViewKind/latest`` don't wait for other requests to end, because those may be waiting for the view's connection.
+/// Each such view can therefore add one request to the maximum.
 public final class ThrottledStore: ForwardingStore {
   /// The wrapped store.
   public let base: any IncrementalStore
