@@ -26,6 +26,8 @@ import Synchronization
 ///   values in their rows, with ``/HoldfastFiles/ExternalDataOptions``.
 /// - The lock file's record, which contains numbers of reserved keys and no values.
 /// - The replacement of a file by an earlier version of it.
+/// - The removal of all contents of a file, which is then read as an empty file. The JSON, XML and binary stores refuse it. A store with a
+///   format of your own must do the same.
 /// - Anything in the memory of the process.
 public final class EncryptedFileSystem: ForwardingFileSystem {
   /// The file system that contains the encrypted files.
