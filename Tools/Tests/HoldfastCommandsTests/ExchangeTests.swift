@@ -332,6 +332,18 @@ import Testing
     #expect(throws: CommandError.self) { try StoreSource(path: source).export(to: fixture.path("objects")) }
   }
 
+  /// The bug: a failed export removed what it hadn't created, such as the folder of another export that was faster.
+  @Test(arguments: ExchangeFormat.allCases) func anExportNeitherReplacesNorRemovesWhatItHasNotCreated(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("zoo.sqlite"), link = fixture.path("objects")
+    try fixture.writeStore(.sqlite(at: source))
+    // A link without a target looks like nothing, until something is created at its path.
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "target")
+    let error = #expect(throws: CommandError.self) { try StoreSource(path: source).export(to: link, format) }
+    #expect(error?.path == link && error?.reason.contains("can't be created") == true, "\(error as Any)")
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "target")
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("target")))
+  }
+
   @Test(arguments: [
     ("Dog.csv", "id,name\r\nDog/1,\"a", "Line 2: The quotation mark"), ("Dog.csv", "id,name\r\nDog/1", "has 1 fields, and line 1 has 2"),
     ("Dog.csv", "id,age\r\nDog/1,7", "has no attribute or relationship age"), ("Cat.csv", "id\r\n1", "has no entity Cat"),

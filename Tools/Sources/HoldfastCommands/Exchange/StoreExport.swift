@@ -18,9 +18,7 @@ extension StoreSource {
       let coordinator = try PersistentStoreCoordinator(model: model, store: file.description)
       defer { try? coordinator.close() }
       return try StoreExport(coordinator, destination, format ?? ExchangeFormat(path: destination)).run()
-    } catch {
-      try? FileManager.default.removeItem(atPath: destination)
-      if let error = error as? CommandError { throw error }
+    } catch let error as CommandError { throw error } catch {
       throw CommandError(path: path, reason: "The store can't be exported to \(destination).", cause: error)
     }
   }
@@ -48,13 +46,28 @@ private struct StoreExport {
 
   func run() throws -> Int {
     switch format {
-    case .json: try exportJSON()
-    case .csv: try exportCSV()
+    case .json:
+      let file = try Output(destination)
+      return try removingOnFailure { try exportJSON(file) }
+    case .csv:
+      do { try FileManager.default.createDirectory(atPath: destination, withIntermediateDirectories: false) } catch {
+        throw CommandError(
+          path: destination, reason: "The folder can't be created. Check that nothing is at its path, and its parent can be written.",
+          cause: error)
+      }
+      return try removingOnFailure(exportCSV)
     }
   }
 
-  private func exportJSON() throws -> Int {
-    let file = try Output(destination)
+  /// Removes what was created at the destination if it can't be written completely. What another process created there isn't removed.
+  private func removingOnFailure(_ export: () throws -> Int) throws -> Int {
+    do { return try export() } catch {
+      try? FileManager.default.removeItem(atPath: destination)
+      throw error
+    }
+  }
+
+  private func exportJSON(_ file: Output) throws -> Int {
     var count = 0
     try file.write("{")
     for (place, entity) in concreteEntities.enumerated() {
@@ -75,7 +88,6 @@ private struct StoreExport {
   }
 
   private func exportCSV() throws -> Int {
-    try FileManager.default.createDirectory(atPath: destination, withIntermediateDirectories: false)
     var count = 0
     for entity in concreteEntities {
       let file = try Output(destination + "/\(entity.name).csv")
@@ -208,16 +220,21 @@ private struct StoreExport {
   private static func quoted(_ text: String) throws -> String { String(decoding: try encoder.encode(text), as: UTF8.self) }
 }
 
-/// A new file.
+/// A new file. Nothing is at its path.
 private final class Output {
   private let handle: FileHandle
   private var buffer = Data()
 
   init(_ path: String) throws {
-    guard FileManager.default.createFile(atPath: path, contents: nil), let handle = FileHandle(forWritingAtPath: path) else {
-      throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
+    let url = URL(fileURLWithPath: path)
+    do {
+      try Data().write(to: url, options: .withoutOverwriting)
+      handle = try FileHandle(forWritingTo: url)
+    } catch {
+      throw CommandError(
+        path: path, reason: "The file can't be created. Check that nothing is at its path, and its folder exists and can be written.",
+        cause: error)
     }
-    self.handle = handle
   }
 
   func write(_ text: String) throws {
