@@ -20,7 +20,8 @@ public enum ModelConvert {
   /// | `.xcdatamodel` | the named version, or the current one |
   /// | `.json` | the same version, as Holdfast's stores keep their models |
   ///
-  /// Converting Xcode's own files preserves everything in them, including settings that don't affect the model.
+  /// Converting Xcode's own files preserves everything in them, including settings that don't affect the model. A JSON file is replaced
+  /// unless it is a store.
   ///
   /// - Throws: ``CommandError``, also if a version to be written can't be read. In that case, nothing is written.
   public static func run(_ input: String, to output: String, version: String? = nil) throws(CommandError) {
@@ -47,16 +48,22 @@ public enum ModelConvert {
     }
   }
 
-  /// Replaces a file atomically. It keeps the permissions of the old file; only the owner can read and write a new one.
+  /// Replaces a file atomically. It keeps the permissions of the old file; only the owner can read and write a new one. A symbolic link
+  /// stays, and the file to which it points is replaced. A store isn't replaced, because its objects would be lost.
   private static func replace(_ path: String, with data: Data) throws {
-    let url = URL(fileURLWithPath: path)
-    let before = (try? FileManager.default.attributesOfItem(atPath: path))?[.posixPermissions] as? NSNumber
+    if FileKind(path) == .file, try StoreFile.isJSONStore(path) {
+      throw CommandError(path: path, reason: "The file is a store, which a model doesn't replace. Choose another path.")
+    }
+    let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    let found = try? FileManager.default.attributesOfItem(atPath: url.path)
+    // The permissions of a link without a target aren't those of a file.
+    let before = found?[.type] as? FileAttributeType == .typeRegular ? found?[.posixPermissions] as? NSNumber : nil
     let temporary = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString)").path
     let attributes = [FileAttributeKey.posixPermissions: before ?? NSNumber(value: 0o600)]
     guard FileManager.default.createFile(atPath: temporary, contents: data, attributes: attributes) else {
       throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
     }
-    guard rename(temporary, path) == 0 else {
+    guard rename(temporary, url.path) == 0 else {
       let reason = String(cString: strerror(errno))
       try? FileManager.default.removeItem(atPath: temporary)
       throw CommandError(

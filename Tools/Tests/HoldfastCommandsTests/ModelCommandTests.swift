@@ -69,6 +69,30 @@ import Testing
     #expect(throws: CommandError.self) { try ModelConvert.run(path, to: fixture.path("Zoo.xcdatamodel"), version: "Zoo 3") }
   }
 
+  /// The bug: the model replaced the store, and all its objects were lost.
+  @Test(arguments: ["zoo.json", "link.json"]) func aModelDoesNotReplaceAStore(name: String) throws {
+    let fixture = try Fixture(), store = fixture.path("zoo.json"), output = fixture.path(name)
+    try fixture.writeStore(Fixture.Kind.json.description(at: store))
+    if output != store { try FileManager.default.createSymbolicLink(atPath: output, withDestinationPath: "zoo.json") }
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: store))
+    for input in [store, try fixture.writeModel()] {
+      let error = #expect(throws: CommandError.self) { try ModelConvert.run(input, to: output) }
+      #expect(error?.path == output && error?.reason.hasPrefix("The file is a store") == true, "\(error as Any)")
+      #expect(try Data(contentsOf: URL(fileURLWithPath: store)) == bytes)
+    }
+  }
+
+  /// The bug: a file that everyone can write replaced the link.
+  @Test func convertReplacesTheFileToWhichALinkPointsAndKeepsItsPermissions() throws {
+    let fixture = try Fixture(), file = fixture.path("old.json"), link = fixture.path("link.json"), model = try fixture.writeModel()
+    try #require(FileManager.default.createFile(atPath: file, contents: Data("{}".utf8), attributes: [.posixPermissions: 0o640]))
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "old.json")
+    try ModelConvert.run(model, to: link)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "old.json")
+    #expect(try ModelSource(path: file).current?.model.versionDigest == Fixture.model().versionDigest)
+    #expect((try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? NSNumber)?.intValue == 0o640)
+  }
+
   @Test func lintFindsWhatIsSeldomMeantAndNothingElse() throws {
     let fixture = try Fixture()
     let found = ModelLint.findings(in: try ModelSource(path: try fixture.writeModel())).filter { $0.version == "Zoo 2" }
