@@ -158,13 +158,14 @@ struct Store: ParsableCommand {
 
     func run() throws {
       var copy: String?
-      if FileManager.default.fileExists(atPath: store) {
+      let exists = FileManager.default.fileExists(atPath: store)
+      if exists {
         _ = try Output.asking { () throws(CommandError) in try StoreFile(path: store) }
         try consent.confirm("Objects would be added to the store.", "Import them?", "To add them")
         copy = backup.path(of: store)
       }
       let count = try Output.asking { () throws(CommandError) in
-        try StoreSource.importObjects(into: store, modelPath: model, from: input, backup: copy)
+        try StoreSource.importObjects(into: store, modelPath: model, from: input, backup: copy, onlyCreates: !exists)
       }
       try Output.write(Data("\(count) objects imported\(Backup.sentence(copy))\n".utf8))
     }

@@ -332,6 +332,42 @@ import Testing
     #expect(throws: CommandError.self) { try StoreSource(path: source).export(to: fixture.path("objects")) }
   }
 
+  /// The bug: the slower import added its objects to the other one's store without asking, or removed that store when it failed.
+  @Test(arguments: ["sqlite", "json", "xml", "binary"]) func ofTwoImportsThatCreateOneStoreOneSucceeds(ending: String) throws {
+    for _ in 0..<8 {
+      let fixture = try Fixture(), path = fixture.path("zoo.\(ending)"), input = fixture.path("objects.json")
+      let model = try write(try Fixture.model(), fixture), results = Mutex<[Int32]>([])
+      // Names of dogs are unique, so the objects can't be added twice.
+      try Data(#"{"Dog": [{"name": "Fido"}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+      let imports = DispatchGroup()
+      for _ in 0..<2 {
+        imports.enter()
+        Thread.detachNewThread {
+          // Each has a folder of its own for what it prints.
+          let outcome = (try? Fixture()).flatMap { try? CommandProcess(["store", "import", path, input, "--model", model], in: $0) }
+          results.withLock { $0.append(outcome?.status ?? -1) }
+          imports.leave()
+        }
+      }
+      imports.wait()
+      let statuses = results.withLock { $0.sorted() }
+      #expect(statuses == [0, 1])
+      #expect(try StoreSource(path: path).check().objectCount == 1)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.path).allSatisfy { !$0.hasSuffix(".import") })
+    }
+  }
+
+  @Test(arguments: Fixture.Kind.allCases) func anImportThatCreatesAStoreDoesNotChangeOneThatAppears(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), path = fixture.path("zoo"), input = fixture.path("objects.json")
+    try fixture.writeStore(kind.description(at: path))
+    try Data(#"{"Dog": [{"name": "Max"}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    let model = try write(try Fixture.model(), fixture), before = try StoreSource(path: path).check()
+    let error = #expect(throws: CommandError.self) {
+      try StoreSource.importObjects(into: path, modelPath: model, from: input, onlyCreates: true)
+    }
+    #expect(try error?.path == path && StoreSource(path: path).check() == before, "\(error as Any)")
+  }
+
   /// The bug: a failed export removed what it hadn't created, such as the folder of another export that was faster.
   @Test(arguments: ExchangeFormat.allCases) func anExportNeitherReplacesNorRemovesWhatItHasNotCreated(format: ExchangeFormat) throws {
     let fixture = try Fixture(), source = fixture.path("zoo.sqlite"), link = fixture.path("objects")

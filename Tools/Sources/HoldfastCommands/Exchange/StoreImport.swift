@@ -12,27 +12,57 @@ extension StoreSource {
   ///   - modelPath: The path of the model. Defaults to the model in the store.
   ///   - source: The exported file or folder.
   ///   - backup: Where a store that exists is copied before. Defaults to no copy.
+  ///   - onlyCreates: Whether nothing is at the path, so that a store which appears there meanwhile isn't changed. Defaults to false.
   /// - Returns: The number of objects.
   /// - Throws: ``CommandError`` with the place in the file if something doesn't fit the model, or the store can't be written. The store is
   ///   unchanged, or not created.
   @discardableResult public static func importObjects(
-    into path: String, modelPath: String? = nil, from source: String, backup: String? = nil
+    into path: String, modelPath: String? = nil, from source: String, backup: String? = nil, onlyCreates: Bool = false
   ) throws(CommandError) -> Int {
-    let isNew = FileKind(path) == nil, model: ManagedObjectModel, description: StoreDescription
-    if isNew {
+    if FileKind(path) == nil {
       guard let modelPath else {
         throw CommandError(path: path, reason: "There is no store at this path. To create one, pass its model with --model.")
       }
-      (model, description) = (try Self.model(path: modelPath, version: nil), try described(path))
-    } else {
-      let store = try StoreSource(path: path, modelPath: modelPath)
-      try store.requireModel()
-      (model, description) = (store.model, store.description)
+      let model = try Self.model(path: modelPath, version: nil)
+      _ = try described(path)
+      return try create(try ExchangeFile(path: source), model, at: path)
     }
+    if onlyCreates {
+      throw CommandError(path: path, reason: "Another process has created it in the meantime. Look at it before you repeat the import.")
+    }
+    let store = try StoreSource(path: path, modelPath: modelPath)
+    try store.requireModel()
     let file = try ExchangeFile(path: source)
-    if isNew { return try save(file, model, description, at: path, isNew: true) }
     return try StoreFile(path: path).keeping(backup) { () throws(CommandError) in
-      try save(file, model, description, at: path, isNew: false)
+      try save(file, store.model, store.description, at: path, isNew: false)
+    }
+  }
+
+  /// Creates a store in a folder of its own beside the path, and copies it to the path when it has all objects. So a store that another
+  /// process creates there meanwhile is neither changed nor removed.
+  private static func create(_ file: ExchangeFile, _ model: ManagedObjectModel, at path: String) throws(CommandError) -> Int {
+    let url = URL(fileURLWithPath: path)
+    let folder = url.deletingLastPathComponent().appendingPathComponent(".holdfast-\(UUID().uuidString).import")
+    do {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: NSNumber(value: 0o700)])
+    } catch {
+      throw CommandError(path: path, reason: "The store can't be created. Check that its folder exists and can be written.", cause: error)
+    }
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let new = folder.appendingPathComponent(url.lastPathComponent).path
+    do throws(CommandError) {
+      let count = try save(file, model, try described(new), at: path, isNew: true)
+      try StoreFile(path: new).copy(to: path)
+      return count
+    } catch {
+      // The name of the folder is unique, and the error's path may have been resolved.
+      var cause = error.cause
+      if var found = cause as? StoreError, found.path?.contains(folder.lastPathComponent) == true {
+        found.path = path
+        cause = found
+      }
+      throw CommandError(path: error.path == new ? path : error.path, reason: error.reason, cause: cause)
     }
   }
 
@@ -48,7 +78,6 @@ extension StoreSource {
         return count
       } catch {
         try? coordinator.close()
-        if isNew { try? PersistentStoreCoordinator.destroyPersistentStore(description) }
         throw error
       }
     } catch let error as CommandError { throw error } catch {
