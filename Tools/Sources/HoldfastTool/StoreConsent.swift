@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import HoldfastCommands
 
 #if canImport(Glibc)
@@ -26,7 +27,9 @@ extension Store {
         Output.note("\(consequence) \(remedy), repeat the command with --yes.")
         throw ExitCode(1)
       }
-      print("\(consequence) \(question) Type yes: ", terminator: "")
+      // Where the user sees it, because the output can go to a file or another program, and without a buffer.
+      let terminal = isatty(STDOUT_FILENO) != 0 ? FileHandle.standardOutput : .standardError
+      try terminal.write(contentsOf: Data("\(consequence) \(question) Type yes: ".utf8))
       if readLine() != "yes" { throw ExitCode(1) }
     }
   }

@@ -20,8 +20,11 @@ struct CommandProcess {
   }
 
   /// Runs the command on a terminal, on which its user types a line. Its errors are part of the output.
-  init(_ arguments: [String], in fixture: Fixture, typing line: String) throws {
-    let command = ([Self.program.path] + arguments).map { "'\($0)'" }.joined(separator: " "), keyboard = Pipe()
+  ///
+  /// - Parameter file: The file that gets what the command writes to standard output; nil for the terminal.
+  init(_ arguments: [String], in fixture: Fixture, typing line: String, outputTo file: String? = nil) throws {
+    let words = ([Self.program.path] + arguments).map { "'\($0)'" } + (file.map { [">", "'\($0)'"] } ?? []), keyboard = Pipe()
+    let command = words.joined(separator: " ")
     keyboard.fileHandleForWriting.write(Data((line + "\n").utf8))
     try keyboard.fileHandleForWriting.close()
     try self.init(URL(fileURLWithPath: Self.terminal), ["-qec", command, "/dev/null"], in: fixture, input: keyboard)

@@ -69,6 +69,20 @@ import Testing
     #expect(try digest("zoo-backup.sqlite") == before)
   }
 
+  /// The bug: the question was in the file, and the user waited for a command that waited for an answer.
+  @Test(
+    .enabled(if: FileManager.default.isExecutableFile(atPath: CommandProcess.terminal), "The program script isn't installed."),
+    arguments: changes)
+  func aChangeAsksOnATerminalIfTheOutputGoesToAFile(_ change: Change) throws {
+    let file = try bytes("zoo.sqlite")
+    let refused = try CommandProcess(["store"] + change.arguments, in: fixture, typing: "no", outputTo: "log.txt")
+    #expect(refused.status == 1 && refused.output.contains(change.question), "\(refused)")
+    #expect(try bytes("log.txt").isEmpty && bytes("zoo.sqlite") == file)
+    let done = try CommandProcess(["store"] + change.arguments, in: fixture, typing: "yes", outputTo: "log.txt")
+    #expect(done.status == 0 && done.output.contains(change.question), "\(done)")
+    #expect(try String(decoding: bytes("log.txt"), as: UTF8.self).hasSuffix("The former store is zoo-backup.sqlite.\n"))
+  }
+
   @Test func anImportThatCreatesItsStoreDoesNotAsk() throws {
     let model = try fixture.writeModel()
     let done = try run(["import", "new.json", "walks.json", "--model", model])
