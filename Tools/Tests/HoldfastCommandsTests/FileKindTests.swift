@@ -27,6 +27,16 @@ import Testing
     }
   }
 
+  /// The bug: the import waited for a program that writes to the pipe.
+  @Test func aPipeAmongFilesToImportIsAnErrorAtOnce() throws {
+    let fixture = try Fixture(), store = fixture.path("zoo.sqlite"), folder = fixture.path("objects")
+    try fixture.writeStore(.sqlite(at: store))
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try makePipe(fixture, "objects/Dog.csv")
+    let error = try #require(throws: CommandError.self) { try StoreSource.importObjects(into: store, from: folder) }
+    #expect(error.path == folder + "/Dog.csv" && error.reason.contains("pipe"), "\(error)")
+  }
+
   @Test func aDeviceIsNoStore() throws {
     let error = try #require(throws: CommandError.self) { try StoreReport(path: "/dev/zero") }
     #expect(error.reason.contains("device"), "\(error)")

@@ -31,6 +31,12 @@ struct ExchangeFile {
   }
 
   private static func text(_ path: String) throws(CommandError) -> String {
+    switch FileKind(path) {
+    case .file: break
+    case .folder: throw CommandError(path: path, reason: "It is a folder. Only files can have the extension .csv.")
+    case .other: throw FileKind.noFile(path)
+    case nil: throw CommandError(path: path, reason: "The file can't be read.")
+    }
     let data: Data
     do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
       throw CommandError(path: path, reason: "The file can't be read.", cause: error)
