@@ -171,7 +171,8 @@ enum Words {
     case .double(let value): "\(value)"
     case .decimal(let value): value.description
     case .string(let value): "\"\(value)\""
-    case .date(let seconds): Date(timeIntervalSinceReferenceDate: seconds).ISO8601Format()
+    // Dates that differ have different texts.
+    case .date(let seconds): ExchangeText.date(seconds)
     case .uuid(let value): value.uuidString
     case .uri(let value): value
     case .data(let value): "\(value.count) bytes"

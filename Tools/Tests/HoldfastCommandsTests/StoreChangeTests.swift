@@ -206,6 +206,27 @@ import Testing
     #expect(try StoreDifference(source, other, keys: ["Walk=minutes", "Dog=name"]).difference.differenceCount == 3)
   }
 
+  /// The bug: these dates had the same text.
+  @Test(arguments: [
+    (0, 0.25, "2001-01-01T00:00:00Z → 2001-01-01T00:00:00.25Z"), (1e15, 2e15, "seconds:\(1e15) → seconds:\(2e15)"),
+  ]) func datesThatDifferAreShownWithDifferentTexts(first: Double, second: Double, text: String) throws {
+    let fixture = try Fixture(), path = fixture.path("first"), other = fixture.path("second")
+    let model = try ManagedObjectModel(entities: [EntityDescription("Moment", attributes: [.init("date", .date)])])
+    func change(_ path: String, _ date: Double) throws {
+      let coordinator = try PersistentStoreCoordinator(model: model, store: Fixture.Kind.json.description(at: path))
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+      let found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Moment")).first
+      try (found ?? context.insert(entityNamed: "Moment")).setValue(.date(date), forKey: "date")
+      try context.save()
+      try coordinator.close()
+    }
+    try change(path, first)
+    try StoreFile(path: path).copy(to: other)
+    try change(other, second)
+    let found = try StoreDifference(try StoreSource(path: path), other, includesValues: true).text()
+    #expect(found.contains(": date (\(text))"), "\(found)")
+  }
+
   @Test func comparisonsReportWhatIsWrong() throws {
     let fixture = try Fixture(), source = try StoreSource(path: try store(.json, fixture)), other = fixture.path("zoo.json")
     func error(_ path: String, _ method: StoreDifference.Method? = nil, _ keys: [String] = []) throws -> CommandError {
