@@ -78,7 +78,7 @@ extension StoreFile {
   }
 
   private static func byteCount(_ path: String) -> Int {
-    (try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+    (try? URL(fileURLWithPath: path).resolvingSymlinksInPath().resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
   }
 
   private func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {

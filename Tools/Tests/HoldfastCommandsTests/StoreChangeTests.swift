@@ -42,6 +42,15 @@ import Testing
     #expect(try StoreReport(path: moved).uuid == uuid && !FileManager.default.fileExists(atPath: path))
   }
 
+  /// The bug: the sizes were those of the link.
+  @Test func theSizesOfACompactedStoreAreThoseOfTheFileToWhichALinkPoints() throws {
+    let fixture = try Fixture(), path = try store(.sqlite, fixture), link = fixture.path("link.sqlite")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "zoo.sqlite")
+    let sizes = try StoreFile(path: link).compact()
+    #expect((try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.intValue == sizes.after)
+    #expect(sizes.before >= 4_096 && sizes.after >= 4_096)
+  }
+
   /// The file may be removed already when the error occurs, so the copy must not be deleted without looking.
   @Test(arguments: [Fixture.Kind.json, .xml, .binary]) func aMoveThatCannotRemoveTheStoreSaysWhichOneToKeep(kind: Fixture.Kind) throws {
     let fixture = try Fixture(), path = try store(kind, fixture), moved = fixture.path("moved")
