@@ -217,7 +217,7 @@ import Testing
 
   /// The bug: these dates had the same text.
   @Test(arguments: [
-    (0, 0.25, "2001-01-01T00:00:00Z → 2001-01-01T00:00:00.25Z"), (1e15, 2e15, "seconds:\(1e15) → seconds:\(2e15)"),
+    (0.0, 0.25, "2001-01-01T00:00:00Z → 2001-01-01T00:00:00.25Z"), (1e15, 2e15, "seconds:\(1e15) → seconds:\(2e15)"),
   ]) func datesThatDifferAreShownWithDifferentTexts(first: Double, second: Double, text: String) throws {
     let fixture = try Fixture(), path = fixture.path("first"), other = fixture.path("second")
     let model = try ManagedObjectModel(entities: [EntityDescription("Moment", attributes: [.init("date", .date)])])
