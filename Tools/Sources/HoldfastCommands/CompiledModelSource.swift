@@ -14,8 +14,10 @@ enum CompiledModelSource {
       var unreadable: [(name: String, error: any Error)] = []
       for name in bundle.versionNames {
         do throws(ModelFileError) {
-          let isCurrent = name == bundle.currentVersionName
-          versions.append(ModelSource.Version(name: name, isCurrent: isCurrent, model: try bundle.version(name).model, document: nil))
+          let isCurrent = name == bundle.currentVersionName, compiled = try bundle.version(name)
+          versions.append(
+            ModelSource.Version(
+              name: name, isCurrent: isCurrent, model: compiled.model, document: nil, notes: compiled.notes.map(\.description)))
         } catch {
           unreadable.append((name, error))
         }
@@ -26,8 +28,8 @@ enum CompiledModelSource {
     }
   }
 
-  static func model(_ path: String) throws(CommandError) -> ManagedObjectModel {
-    do throws(ModelFileError) { return try CompiledModel(contentsOf: path).model } catch {
+  static func model(_ path: String) throws(CommandError) -> CompiledModel {
+    do throws(ModelFileError) { return try CompiledModel(contentsOf: path) } catch {
       throw CommandError(path: path, reason: "The model can't be read.", cause: error)
     }
   }

@@ -23,15 +23,17 @@ public enum ModelConvert {
   /// Converting Xcode's own files preserves everything in them, including settings that don't affect the model. A JSON file is replaced
   /// unless it is a store.
   ///
+  /// - Returns: What the input contains and the output lacks, in sentences.
   /// - Throws: ``CommandError``, also if a version to be written can't be read. In that case, nothing is written.
-  public static func run(_ input: String, to output: String, version: String? = nil) throws(CommandError) {
+  @discardableResult public static func run(
+    _ input: String, to output: String, version: String? = nil
+  ) throws(CommandError) -> [String] {
     let source = try ModelSource(path: input)
     let isBundle = output.hasSuffix(".xcdatamodeld") || output.hasSuffix(".xcdatamodeld/")
     let all = isBundle && version == nil ? try source.allVersions() : []
-    let chosen = try source.version(version)
+    let chosen = try source.version(version), written = isBundle && version == nil ? all : [chosen]
     do {
       if isBundle {
-        let written = version == nil ? all : [chosen]
         let documents = try written.map { ($0.name, try $0.document ?? ModelDocument($0.model)) }
         try ModelBundle.write(Dictionary(uniqueKeysWithValues: documents), currentVersion: chosen.name, to: output)
       } else if output.hasSuffix(".xcdatamodel") || output.hasSuffix(".xcdatamodel/") {
@@ -46,6 +48,7 @@ public enum ModelConvert {
     } catch {
       throw CommandError(path: output, reason: "The model can't be written.", cause: error)
     }
+    return written.flatMap { version in version.notes.map { "version \(version.name), \($0)" } }
   }
 
   /// Replaces a file atomically. It keeps the permissions of the old file; only the owner can read and write a new one. A symbolic link

@@ -9,7 +9,7 @@ public enum ModelGenerate {
     public let files: [String]
     /// Generated files of entities that the model no longer has.
     public let orphans: [String]
-    /// What the classes can't declare, in sentences.
+    /// What the classes can't declare, and what a compiled model contains and they lack, in sentences.
     public let notes: [String]
   }
 
@@ -30,7 +30,7 @@ public enum ModelGenerate {
     let code = ModelCode(chosen.model, name: stem, access: access)
     do throws(ModelCodeError) {
       let files = isCheck ? try code.outdatedFiles(in: folder) : try code.write(to: folder)
-      return Result(files: files, orphans: try code.orphanedFiles(in: folder), notes: code.notes)
+      return Result(files: files, orphans: try code.orphanedFiles(in: folder), notes: chosen.notes + code.notes)
     } catch { throw CommandError(path: error.path, reason: error.reason, cause: error.cause) }
   }
 }

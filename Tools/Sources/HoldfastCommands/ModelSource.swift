@@ -14,6 +14,8 @@ public struct ModelSource: Sendable {
     public let model: ManagedObjectModel
     /// The source file, if it can contain more than the model; otherwise nil.
     public let document: ModelDocument?
+    /// What a compiled model contains and ``model`` lacks, in sentences.
+    public var notes: [String] = []
   }
 
   /// A description of the kind of file.
@@ -43,10 +45,10 @@ public struct ModelSource: Sendable {
     case .folder: (kind, currentName, versions, unreadable) = try ModelSource.bundle(path)
     case .file:
       let stem = String(name.prefix(while: { $0 != "." }))
-      let (kind, model) = try ModelSource.file(path)
+      let (kind, model, notes) = try ModelSource.file(path)
       (self.kind, unreadable) = (kind, [])
       currentName = stem.isEmpty ? name : stem
-      versions = [Version(name: currentName, isCurrent: true, model: model, document: nil)]
+      versions = [Version(name: currentName, isCurrent: true, model: model, document: nil, notes: notes)]
     }
     if versions.isEmpty { throw CommandError(path: path, reason: "None of the versions can be read.", cause: unreadable.first?.error) }
   }
@@ -75,11 +77,15 @@ public struct ModelSource: Sendable {
     }
   }
 
-  private static func file(_ path: String) throws(CommandError) -> (String, ManagedObjectModel) {
-    if CompiledModelSource.isCompiled(path) { return ("compiled model", try CompiledModelSource.model(path)) }
+  private static func file(_ path: String) throws(CommandError) -> (kind: String, model: ManagedObjectModel, notes: [String]) {
+    if CompiledModelSource.isCompiled(path) {
+      let compiled = try CompiledModelSource.model(path)
+      return ("compiled model", compiled.model, compiled.notes.map(\.description))
+    }
     // A JSON store identifies itself.
     let isStore = path.hasSuffix(".json") ? try StoreFile.isJSONStore(path) : true
-    return isStore ? ("model of a store", try StoreFile(path: path).requiredModel()) : ("model as JSON", try JSONModelFile.model(path))
+    if isStore { return ("model of a store", try StoreFile(path: path).requiredModel(), []) }
+    return ("model as JSON", try JSONModelFile.model(path), [])
   }
 }
 

@@ -60,7 +60,8 @@ struct Model: ParsableCommand {
     @Option(help: "The version to write. Defaults to all versions, or the current one if the output has only one.") var version: String?
 
     func run() throws {
-      try Output.asking { () throws(CommandError) in try ModelConvert.run(input, to: output, version: version) }
+      let notes = try Output.asking { () throws(CommandError) in try ModelConvert.run(input, to: output, version: version) }
+      for note in notes { Output.note("note: \(note)") }
     }
   }
 

@@ -46,6 +46,36 @@ import Testing
     #expect(try run("generate", "Zoo.xcdatamodeld", in: fixture).status == 64)
   }
 
+  /// The bug: what a compiled model lost wasn't said.
+  @Test func whatACompiledModelContainsAndTheOutputLacksIsNoted() throws {
+    let fixture = try Fixture()
+    func object(_ number: Int) -> String { "<dict><key>CF$UID</key><integer>\(number)</integer></dict>" }
+    func instance(_ type: Int, _ values: String) -> String { "<dict><key>$class</key>\(object(type))\(values)</dict>" }
+    func list(_ value: Int) -> String {
+      instance(8, "<key>NS.keys</key><array>\(object(4))</array><key>NS.objects</key><array>\(object(value))</array>")
+    }
+    let objects =
+      [
+        "<string>$null</string>",
+        instance(7, "<key>NSEntities</key>\(object(2))<key>NSFetchRequestTemplates</key>\(object(3))"), list(5), list(6),
+        "<string>Dog</string>", instance(9, "<key>NSEntityName</key>\(object(4))"),
+        instance(10, "<key>NSEntity</key>\(object(5))<key>NSFetchOffset</key><integer>5</integer>"),
+      ]
+      + ["NSManagedObjectModel", "NSDictionary", "NSEntityDescription", "NSFetchRequest"].map {
+        "<dict><key>$classname</key><string>\($0)</string></dict>"
+      }
+    let archive = """
+      <plist version="1.0"><dict><key>$archiver</key><string>NSKeyedArchiver</string><key>$version</key><integer>100000</integer>
+      <key>$top</key><dict><key>root</key>\(object(1))</dict><key>$objects</key><array>\(objects.joined())</array></dict></plist>
+      """
+    try Data(archive.utf8).write(to: fixture.folder.appendingPathComponent("Zoo.mom"))
+    let converted = try run("model", "convert", "Zoo.mom", "Zoo.xcdatamodeld", in: fixture)
+    #expect(converted.status == 0 && converted.output.isEmpty, "\(converted)")
+    #expect(converted.errors == "holdfast: note: version Zoo, fetch request \"Dog\": The offset was omitted.\n", "\(converted)")
+    let generated = try run("generate", "Zoo.mom", "--output", "Classes", in: fixture)
+    #expect(generated.status == 0 && generated.output.contains("note: fetch request \"Dog\": The offset was omitted.\n"), "\(generated)")
+  }
+
   @Test func storesAreCompared() throws {
     let fixture = try Fixture()
     try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
