@@ -368,6 +368,17 @@ import Testing
     #expect(try error?.path == path && StoreSource(path: path).check() == before, "\(error as Any)")
   }
 
+  /// The bug: a file of macOS beside Dog.csv, which isn't text, was an error.
+  @Test func hiddenFilesBesideThoseOfTheExportAreIgnored() throws {
+    let fixture = try Fixture(), store = fixture.path("zoo.sqlite"), folder = fixture.path("objects")
+    try fixture.writeStore(.sqlite(at: store))
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try Data([0, 5, 22, 7, 0xFF]).write(to: URL(fileURLWithPath: folder + "/._Dog.csv"))
+    #expect(throws: CommandError.self) { try StoreSource.importObjects(into: store, from: folder) }
+    try Data("name\r\nMax\r\n".utf8).write(to: URL(fileURLWithPath: folder + "/Dog.csv"))
+    #expect(try StoreSource.importObjects(into: store, from: folder) == 1)
+  }
+
   /// The bug: a failed export removed what it hadn't created, such as the folder of another export that was faster.
   @Test(arguments: ExchangeFormat.allCases) func anExportNeitherReplacesNorRemovesWhatItHasNotCreated(format: ExchangeFormat) throws {
     let fixture = try Fixture(), source = fixture.path("zoo.sqlite"), link = fixture.path("objects")
