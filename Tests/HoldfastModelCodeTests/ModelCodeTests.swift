@@ -131,6 +131,25 @@ import Testing
     #expect(!messages.contains("error:"), "\(messages)")
   }
 
+  /// The bug: the slot of the property behind `set` began with `set`, which the compiler takes for an accessor.
+  @Test func aPropertyMayBeNamedLikeAnAccessor() throws {
+    let names = [
+      "_modify", "_read", "await", "borrow", "borrowing", "consuming", "copy", "didSet", "get", "modify", "mutate", "mutating",
+      "nonmutating", "read", "set", "unsafe", "unsafeAddress", "weight", "willSet", "yield",
+    ]
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Exercise", attributes: names.map { AttributeDescription($0, .integer16, isOptional: true) }),
+      EntityDescription(
+        "Workout", relationships: [.toOne("read", to: "Book", inverse: "set"), .toOne("set", to: "Book", inverse: "get")]),
+      EntityDescription(
+        "Book", relationships: [.toMany("get", to: "Workout", inverse: "set"), .toMany("set", to: "Workout", inverse: "read")]),
+    ])
+    let text = ModelCode(model, name: "Gym").singleFile.text
+    #expect(text.contains("static var `unsafe`: SlotIndex { `set`.advanced(by: slotCount(of: Int16?.self)) }"), "\(text)")
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   /// The bug: the file of a class whose only dates are inherited didn't import Foundation, which its initializer needs.
   @Test(arguments: ModelCode.Access.allCases) func eachFileImportsTheTypesOfItsInitializer(_ access: ModelCode.Access) throws {
     let model = try ManagedObjectModel(entities: [
