@@ -87,6 +87,6 @@ struct SwiftNames: Sendable {
     "switch", "throw", "throws", "true", "try", "typealias", "var", "where", "while",
     // At the beginning of an accessor's body, these are accessors or operators.
     "__consuming", "_modify", "_read", "await", "borrow", "borrowing", "consuming", "copy", "didSet", "get", "modify", "mutate",
-    "mutating", "nonmutating", "read", "set", "unsafe", "willSet", "yield",
+    "mutating", "nonmutating", "read", "set", "unsafe", "unsafeAddress", "unsafeMutableAddress", "willSet", "yield",
   ]
 }

@@ -27,7 +27,7 @@ private let allowedCounts = [
       let bytes = TestFile.read(file.path)
       guard TestBytes.contain(bytes, "Unsafe") || TestBytes.contain(bytes, "Address") else { return false }
       return String(decoding: bytes, as: UTF8.self).contains(
-        /Unsafe[A-Za-z]*Pointer|withUnsafe|baseAddress|unsafe(Mutable)?Address/)
+        /Unsafe[A-Za-z]*Pointer|withUnsafe|baseAddress|unsafe(Mutable)?Address \{/)
     }
     #expect(files.count > 1, "The folder \(folder.path) has no files.")
     #expect(unsafe.count == count, "Files with unsafe pointers in \(module): \(unsafe.map(\.lastPathComponent).sorted())")
