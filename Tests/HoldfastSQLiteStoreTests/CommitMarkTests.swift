@@ -9,7 +9,7 @@ import Testing
 @Suite struct CommitMarkTests {
   private let folder = TemporaryFolder()
 
-  /// When a process ends while it changes the log's index, SQLite makes the index anew, and counts the commits from 0 again.
+  /// When a process ends while it changes the log's index, SQLite creates the index again, and counts the commits from 0 again.
   ///
   /// The bug: commits weren't reported if their number was the same as at the last look.
   @Test(arguments: [false, true]) func commitsAreReportedAfterTheIndexOfTheLogIsMadeAnew(thisStoreCommitsBeforeTheLook: Bool) throws {
@@ -27,7 +27,7 @@ import Testing
     _ = try other.int64("SELECT count(*) FROM item")
     func commitCount() throws -> UInt32 { try #require(LogIndex(other.state)).header.change }
     let before = try commitCount()
-    // SQLite writes this copy of the header first. If the copies differ, the next connection that reads makes the index anew.
+    // SQLite writes this copy of the header first. If the copies differ, the next connection that reads creates the index again.
     var change = UInt32.max
     let written = pwrite(file, &change, 4, 56)
     #expect(written == 4)

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// Saves until it is told to stop.
+  /// Saves until the value is true.
   private static func save(to store: StoreDescription, _ begun: DispatchSemaphore, until isEnough: borrowing Atomic<Bool>) throws -> Int {
     var number = 0
     try change(store) { context in

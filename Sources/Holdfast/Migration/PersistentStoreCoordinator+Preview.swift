@@ -65,7 +65,7 @@ extension PersistentStoreCoordinator {
     let duration = try ContinuousClock().measure { try StagedMigration(copy, plan, progress).run([stage]) }
     guard stage.body != nil else { return preview.measured(duration, preview.estimatedByteCount) }
     // There are two copies of the former store. One of them is migrated, and then copied to the store's place. The rows of both whole files are
-    // in temporary files, and those that the code changes once more.
+    // in temporary files, and the former rows of changed objects remain there.
     let migrated = max(preview.estimatedByteCount ?? 0, copy.byteCount)
     return preview.measured(duration, 2 * former + (isWhole ? 4 : 1) * migrated)
   }

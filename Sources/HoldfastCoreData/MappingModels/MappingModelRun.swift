@@ -31,7 +31,7 @@ final class MappingModelRun {
     for step in plan.steps where !step.isInserting { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
   }
 
-  /// Inserts objects with attributes, then sets relationships, which may lead to objects of other mappings, and calls the policies.
+  /// Inserts objects with attributes, then sets relationships, also with objects of other mappings, and calls the policies.
   private func insert(_ steps: [MappingModelPlan.Step]) throws {
     for step in steps { try insert(step) }
     for step in steps where !step.relationships.isEmpty {

@@ -15,7 +15,7 @@ enum CommitMark: Equatable {
   /// Whether there was no commit since a former mark.
   ///
   /// SQLite also changes the index when it begins the log again, without a commit: the log has another random number and no page. The
-  /// number of commits alone isn't enough. SQLite counts from 0 again when it makes the index anew, because a process ended while it
+  /// number of commits alone isn't enough. SQLite counts from 0 again when it creates the index again, because a process ended while it
   /// changed it.
   func isSameCommit(as former: CommitMark) -> Bool {
     switch (self, former) {

@@ -4,7 +4,7 @@ import HoldfastStore
 ///
 /// Confined to a context.
 ///
-/// It has what each save would have checked: an object of which only a relationship changed can have values that no save has to correct.
+/// It has what each save would have checked. If only a relationship of an object changed, its values are those of before.
 final class UncheckedObjects {
   /// The objects whose rows weren't checked.
   private(set) var rows = KeysByEntity()
