@@ -174,6 +174,7 @@ extension StoreDescription {
   /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
   /// - Keys of the other store must be less than 2^48. Otherwise reading throws `unsupportedModel`.
   /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.
+  /// - If the other store has snapshots, several threads read one of them at the same time, as Holdfast's stores permit.
   /// - The framework evaluates queries, so each fetch reads all rows of its entities.
   ///
   /// - Parameters:
