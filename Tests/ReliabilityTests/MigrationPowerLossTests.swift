@@ -27,7 +27,7 @@ import Testing
     try PersistentStoreCoordinator.migratePersistentStore(harbour.description(durability), to: Self.changed)
     harbour.disk.mark(1)
     var findings = MigrationFindings(isDurable: durability == .full), known: [[UInt8]: Bool] = [:]
-    let summary = try harbour.disk.forEachCrashState(sampleSize: TestTier.count(2_000, full: 20_000)) { state in
+    let summary = harbour.disk.forEachCrashState(sampleSize: TestTier.count(2_000, full: 20_000)) { state in
       let contents = state.fileSystem.contents(of: SimulatedHarbour.name) ?? []
       if known[contents] == nil {
         known[contents] = findings.isMigrated(SimulatedHarbour(store, contents: contents).description(), state)
