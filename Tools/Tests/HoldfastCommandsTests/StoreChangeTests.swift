@@ -320,37 +320,16 @@ import Testing
 
   /// A derived model would replace the version hashes, so the real one is needed. It is found by the hashes.
   @Test func anXMLStoreWithoutAModelIsRecoveredWithTheVersionThatItWasCreatedWith() throws {
-    func zoo(_ attributes: AttributeDescription...) throws -> ManagedObjectModel {
-      try ManagedObjectModel(
-        entities: [
-          EntityDescription("Dog", attributes: attributes, relationships: [.toMany("walks", to: "Walk", inverse: "dog")]),
-          EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]),
-        ])
-    }
     let fixture = try Fixture(), bundle = fixture.path("Zoo.xcdatamodeld")
     let path = fixture.path("zoo.xml"), output = fixture.path("repaired.xml")
-    let name = AttributeDescription("firstname", .string, isOptional: true), model = try zoo(name)
-    let versions = ["Zoo": try ModelDocument(model), "Zoo 2": try ModelDocument(zoo(name, .init("age", .integer16, isOptional: true)))]
+    let name = AttributeDescription("firstname", .string, isOptional: true), model = try Kennel.model(name)
+    let versions = [
+      "Zoo": try ModelDocument(model), "Zoo 2": try ModelDocument(Kennel.model(name, .init("age", .integer16, isOptional: true))),
+    ]
     try ModelBundle.write(versions, currentVersion: "Zoo 2", to: bundle)
-    let hashes = model.entityVersionHashesByName.sorted { $0.key < $1.key }.map { entity, hash in
-      "<key>\(entity)</key><data>\(Data(hash).base64EncodedString())</data>"
-    }
     // The end of the second object is missing.
-    let damaged = Data(
-      """
-      <?xml version="1.0" standalone="yes"?>
-      <database>
-          <databaseInfo>
-              <version>134481920</version>
-              <UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>
-              <nextObjectID>103</nextObjectID>
-              <metadata><plist version="1.0"><dict><key>NSStoreModelVersionHashes</key>\
-      <dict>\(hashes.joined())</dict></dict></plist></metadata>
-          </databaseInfo>
-          <object type="DOG" id="z102"><attribute name="firstname" type="string">Fido</attribute>\
-      <relationship name="walks" type="0/0" destination="WALK" idrefs="z103"></relationship></object>
-          <object type="WALK" id="z103"><relationship name="dog" type="1/1" destination="DOG" idr
-      """.utf8)
+    let whole = Kennel.xml(of: model), end = try #require(whole.range(of: "idr", options: .backwards)).upperBound
+    let damaged = Data(whole[..<end].utf8)
     try damaged.write(to: URL(fileURLWithPath: path))
     let error = #expect(throws: CommandError.self) { try StoreRepair(path: path, output: output) }
     #expect(error?.description.contains("Pass the model with which the store was created.") == true, "\(error as Any)")
@@ -358,7 +337,7 @@ import Testing
     let report = try StoreRepair(path: path, output: output, modelPath: bundle).report
     #expect(report.objectCount == 1 && report.damagedPlaceCount > 0, "\(report)")
     #expect(try StoreSource(path: output, modelPath: bundle).check().objectCount == 1)
-    #expect(try StoreReport(path: output).uuid == "B4FC79D0-E654-43EF-9020-A5273B3F104A")
+    #expect(try StoreReport(path: output).uuid == Kennel.uuid)
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged)
   }
 }

@@ -148,35 +148,11 @@ import Testing
 
   /// A file as Core Data writes it contains no model, so it is passed.
   @Test func anXMLStoreOfAnotherProgramIsMigratedAndImportedIntoWithBackups() throws {
-    func model(_ name: String, _ attributes: AttributeDescription...) throws -> ManagedObjectModel {
-      let model = try ManagedObjectModel(entities: [
-        EntityDescription("Dog", attributes: attributes, relationships: [.toMany("walks", to: "Walk", inverse: "dog")]),
-        EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]),
-      ])
-      try Data(try model.canonicalJSON()).write(to: URL(fileURLWithPath: fixture.path(name)))
-      return model
+    let name = AttributeDescription("firstname", .string, isOptional: true), old = try Kennel.model(name)
+    let new = try Kennel.model(name, AttributeDescription("note", .string, isOptional: true)), text = Kennel.xml(of: old)
+    for (file, model) in [("old.json", old), ("new.json", new)] {
+      try Data(try model.canonicalJSON()).write(to: URL(fileURLWithPath: fixture.path(file)))
     }
-    let name = AttributeDescription("firstname", .string, isOptional: true), old = try model("old.json", name)
-    _ = try model("new.json", name, AttributeDescription("note", .string, isOptional: true))
-    let hashes = old.entityVersionHashesByName.sorted { $0.key < $1.key }.map { entity, hash in
-      "<key>\(entity)</key><data>\(Data(hash).base64EncodedString())</data>"
-    }
-    let text = """
-      <?xml version="1.0" standalone="yes"?>
-      <database>
-          <databaseInfo>
-              <version>134481920</version>
-              <UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>
-              <nextObjectID>103</nextObjectID>
-              <metadata><plist version="1.0"><dict><key>NSStoreModelVersionHashes</key>\
-      <dict>\(hashes.joined())</dict></dict></plist></metadata>
-          </databaseInfo>
-          <object type="DOG" id="z102"><attribute name="firstname" type="string">Fido</attribute>\
-      <relationship name="walks" type="0/0" destination="WALK" idrefs="z103"></relationship></object>
-          <object type="WALK" id="z103"><relationship name="dog" type="0/1" destination="DOG" idrefs="z102"></relationship></object>
-      </database>
-
-      """
     try Data(text.utf8).write(to: URL(fileURLWithPath: fixture.path("kennel.xml")))
     try Data(#"{"Dog": [{"firstname": "Rex"}]}"#.utf8).write(to: URL(fileURLWithPath: fixture.path("dogs.json")))
 
@@ -195,7 +171,7 @@ import Testing
     #expect(migrated.status == 0, "\(migrated)")
     #expect(migrated.output.hasSuffix("3 objects migrated. The former store is kennel-backup-2.xml.\n"), "\(migrated)")
     #expect(try contents("kennel.xml").hasPrefix("3 objects, digest "))
-    #expect(try StoreReport(path: fixture.path("kennel.xml")).uuid == "B4FC79D0-E654-43EF-9020-A5273B3F104A")
+    #expect(try StoreReport(path: fixture.path("kennel.xml")).uuid == Kennel.uuid)
     // The former store as well, without the import.
     try Data(text.utf8).write(to: URL(fileURLWithPath: fixture.path("kennel.xml")))
     let first = try run("migrate", "kennel.xml", "--model", "old.json", "--to", "new.json", "--no-backup")
