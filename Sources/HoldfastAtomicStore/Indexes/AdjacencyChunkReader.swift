@@ -38,7 +38,10 @@ struct AdjacencyChunkReader {
   }
 
   /// The number of entries before the entry of a key.
+  ///
+  /// - Parameter low: The key's place in the chunk; 256 for the number of entries.
   @inline(__always) func rank(_ low: Int) -> Int {
+    if low == 256 { return AdjacencyChunkReader.entryCount(words) }
     var rank = (UInt64(bitPattern: words[low >> 6]) & ((1 << UInt64(low & 63)) - 1)).nonzeroBitCount
     if low >= 64 { rank += words[0].nonzeroBitCount }
     if low >= 128 { rank += words[1].nonzeroBitCount }
@@ -61,6 +64,12 @@ struct AdjacencyChunkReader {
   /// The offsets of some entries' first destinations, and the end of the last entry's.
   func starts(ranks: Range<Int>) -> UnsafeBufferPointer<UInt32> {
     UnsafeBufferPointer(start: starts + ranks.lowerBound, count: ranks.count + 1)
+  }
+
+  /// The destinations of some entries.
+  @inline(__always) func targets(ranks: Range<Int>) -> UnsafeBufferPointer<ObjectKey> {
+    let start = start(rank: ranks.lowerBound)
+    return UnsafeBufferPointer(start: targets + start, count: self.start(rank: ranks.upperBound) - start)
   }
 
   @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<ObjectKey> {

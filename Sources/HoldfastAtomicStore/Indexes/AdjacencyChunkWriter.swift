@@ -87,28 +87,27 @@ enum AdjacencyChunkWriter {
       words[header - 1] = 0
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
       let output = destinations(of: words, header)
-      var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
-      var affected = nextAffected(added, 0, removed, 0)
-      for word in 0..<4 {
-        var rest = UInt64(bitPattern: words[word])
-        while rest != 0 {
-          let low = word << 6 + rest.trailingZeroBitCount
-          rest &= rest - 1
+      var (low, entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0, 0)
+      while low < 256 {
+        let affected = nextAffected(added, nextAdded, removed, nextRemoved)
+        if affected > low {
+          let unchanged = oldEntry..<reader.rank(affected)
+          copy(reader, unchanged, to: starts + entry, output, &kept)
+          (entry, oldEntry) = (entry + unchanged.count, unchanged.upperBound)
+        }
+        if affected == 256 { break }
+        var targets = UnsafeBufferPointer<ObjectKey>(start: nil, count: 0)
+        if reader.hasEntry(affected) {
+          targets = reader.targets(rank: oldEntry)
+          oldEntry += 1
+        }
+        // A key without an entry that only loses destinations still has none.
+        if words[affected >> 6] & (1 << Int64(affected & 63)) != 0 {
           starts[entry] = UInt32(truncatingIfNeeded: kept)
           entry += 1
-          var targets = UnsafeBufferPointer<ObjectKey>(start: nil, count: 0)
-          if reader.hasEntry(low) {
-            targets = reader.targets(rank: oldEntry)
-            oldEntry += 1
-          }
-          if low < affected {
-            for (place, target) in targets.enumerated() { output[kept + place] = target }
-            kept += targets.count
-          } else {
-            kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
-            affected = nextAffected(added, nextAdded, removed, nextRemoved)
-          }
         }
+        kept = merge(targets, affected, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+        low = affected + 1
       }
       starts[entry] = UInt32(truncatingIfNeeded: kept)
       initialized = header + kept
@@ -122,6 +121,18 @@ enum AdjacencyChunkWriter {
     min(
       nextAdded < added.count ? Int(added[nextAdded].source.rawValue & 255) : 256,
       nextRemoved < removed.count ? Int(removed[nextRemoved].source.rawValue & 255) : 256)
+  }
+
+  /// Copies entries and their destinations, which are consecutive in both chunks.
+  @inline(__always) private static func copy(
+    _ reader: AdjacencyChunkReader, _ entries: Range<Int>, to starts: UnsafeMutablePointer<UInt32>,
+    _ output: UnsafeMutablePointer<ObjectKey>, _ kept: inout Int
+  ) {
+    let targets = reader.targets(ranks: entries)
+    let shift = UInt32(truncatingIfNeeded: kept - reader.start(rank: entries.lowerBound))
+    for (place, start) in reader.starts(ranks: entries).dropLast().enumerated() { starts[place] = start &+ shift }
+    if let first = targets.baseAddress { (output + kept).initialize(from: first, count: targets.count) }
+    kept += targets.count
   }
 
   /// Writes the changed destinations of one key. Returns the offset of the next key's destinations.
