@@ -29,7 +29,7 @@ struct IdentityMap {
   private var lineShift: UInt64 = 63
   private var usedSlots = 0
   private(set) var count = 0
-  /// Unused; keeps ``touch(_:)`` from being optimised away.
+  /// Unused; keeps the loads of `touch(_:)` from being optimised away.
   private(set) var touched: UInt32 = 0
 
   private static let left = UInt32.max
@@ -55,6 +55,21 @@ struct IdentityMap {
     let map = self
     var sum: UInt32 = 0
     group.forEachRow { sum |= table[map.home($1.key)] }
+    touched = sum
+  }
+
+  /// Loads the objects with these keys, and the beginnings of their rows, into the processor's cache.
+  ///
+  /// The loads for one key depend on each other, those for different keys don't, so the processor waits for them at the same time.
+  mutating func touch(_ keys: Slice<UnsafeBufferPointer<ObjectKey>>) {
+    guard let table, let dense else { return }
+    let map = self
+    var sum: UInt32 = 0
+    for key in keys {
+      let entry = table[map.home(key)]
+      guard entry != 0, entry != IdentityMap.left, let object = dense[Int(entry) - 1] else { continue }
+      sum |= object._withUnsafeGuaranteedRef { UInt32(truncatingIfNeeded: $0.row?.key.rawValue ?? 0) }
+    }
     touched = sum
   }
 

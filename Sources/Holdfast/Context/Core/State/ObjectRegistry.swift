@@ -53,4 +53,9 @@ struct ObjectRegistry: ~Copyable {
     maps[root(group.entity)].reserve(group.count)
     maps[root(group.entity)].touch(group)
   }
+
+  /// Prepares for looking up and reading some destinations of a relationship, as far as they are registered.
+  func prepare(for targets: TargetKeys, _ places: Range<Int>, of entity: EntityIndex) {
+    targets.withKeys { keys in maps[root(entity)].touch(keys[places]) }
+  }
 }
