@@ -35,7 +35,7 @@ final class BinaryFile: PagedStoreFile {
   /// What was read of rows and links. Guarded because any thread can read.
   let pages: Mutex<ReadPages>
   /// The index sections that were read, by directory index.
-  private let indexes = Mutex<[Int: [UInt8]]>([:])
+  private let indexes: Mutex<[[UInt8]?]>
 
   /// Reads everything except rows, links and indexes.
   ///
@@ -56,6 +56,7 @@ final class BinaryFile: PagedStoreFile {
     history = try opened.history()
     (self.file, self.errors) = (file, errors.whileOpen)
     pages = Mutex(ReadPages(count: entries.count))
+    indexes = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in RowSectionDecoder($0, identity: identity) }
     (rowSections, rowCounts) = try BinaryFile.rowSections(entries, subjects, model, errors)
     var memory = RowMemory(options.wholeFile, fileByteCount: file.byteCount)

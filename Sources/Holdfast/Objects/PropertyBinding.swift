@@ -201,18 +201,20 @@ enum KeyPathNames {
     return expression
   }
 
-  /// The bindings of each class whose key paths were looked up, since a class creates them for each call.
-  private static let bindings = Mutex<[ObjectIdentifier: Bindings]>([:])
+  /// The bindings of each class whose key paths were looked up, since a class creates them for each call. Not a dictionary; see
+  /// ``AccessorCheck``.
+  private static let bindings = Mutex<[Bindings]>([])
 
   /// A class's bindings.
   private struct Bindings: @unchecked Sendable {  // because they never change, and their closures only create or follow key paths
+    let type: ManagedObject.Type
     let list: [PropertyBinding]
   }
 
   private static func bindings(of type: ManagedObject.Type) -> [PropertyBinding] {
-    if let known = bindings.withLock({ $0[ObjectIdentifier(type)] }) { return known.list }
-    let made = Bindings(list: type.properties)
-    bindings.withLock { $0[ObjectIdentifier(type)] = made }
+    if let known = bindings.withLock({ $0.first { $0.type == type } }) { return known.list }
+    let made = Bindings(type: type, list: type.properties)
+    bindings.withLock { $0.append(made) }
     return made.list
   }
 

@@ -86,16 +86,16 @@ final class SaveListeners: Sendable {
   private struct Listeners {
     var all: [Reader] = []
     var inboxes: [MergeInbox] = []
+
+    @inline(never) func end() { for reader in all { reader.queue?.end() } }
   }
 
   /// Guards the list.
   private let listeners = Mutex(Listeners())
 
   deinit {
-    // Under the lock, which no other thread uses any more: returning the list would create its type in every process.
-    listeners.withLock { listeners in
-      for reader in listeners.all { reader.queue?.end() }
-    }
+    // Returning the list, or iterating over an empty one, would create its type in every process.
+    listeners.withLock { if !$0.all.isEmpty { $0.end() } }
   }
 
   /// Whether anyone listens to the saves of other contexts than the one with an inbox.

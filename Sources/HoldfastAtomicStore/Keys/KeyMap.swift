@@ -220,7 +220,9 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
 
   /// The largest key that has a value; nil if the map is empty.
   var largestKey: Int64? {
-    let sparse = segments.lazy.compactMap { $0.keys.max() }.max()
+    // A lazy sequence's types would be looked up among all conformances in the process, which takes as long as opening a small file.
+    var sparse: Int64?
+    for segment in segments { sparse = segment.keys.reduce(sparse) { max($0 ?? .min, $1) } }
     guard let place = chunks.lastIndex(where: { $0.contains { !$0.isNone } }) else { return sparse }
     let offset = chunks[place].lastIndex { !$0.isNone } ?? 0
     return max(sparse ?? .min, Int64(place) << shift + Int64(offset))

@@ -106,7 +106,7 @@ extension TableSave {
   /// Removes the references to deleted rows.
   mutating func severDeletedRows() {
     var emptied: [Int: [ObjectKey: Set<SlotIndex>]] = [:]
-    var links: [Int: [SaveRequest.Link]] = [:]
+    var links: [[SaveRequest.Link]] = Array(repeating: [], count: adjacencies.count)
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
         switch schema.storage(of: relationship) {
@@ -123,7 +123,7 @@ extension TableSave {
         }
       }
     }
-    for (forward, links) in links {
+    for (forward, links) in links.enumerated() where !links.isEmpty {
       // The backward index immediately follows the forward index.
       apply(forward, added: [], removed: LinkOrder.sorted(links))
       apply(forward + 1, added: [], removed: LinkOrder.reversed(links))
@@ -133,7 +133,7 @@ extension TableSave {
   }
 
   /// Collects the links of some objects from one side's index, in the direction of the side that stores the links.
-  private func collectLinks(of keys: [ObjectKey], _ forward: Int, _ backward: Int, _ links: inout [Int: [SaveRequest.Link]]) {
+  private func collectLinks(of keys: [ObjectKey], _ forward: Int, _ backward: Int, _ links: inout [[SaveRequest.Link]]) {
     var found: [SaveRequest.Link] = []
     for key in keys {
       adjacencies[forward].withTargets(of: key) { targets in
@@ -142,7 +142,7 @@ extension TableSave {
         }
       }
     }
-    if !found.isEmpty { links[min(forward, backward), default: []] += found }
+    links[min(forward, backward)] += found
   }
 
   /// Collects the rows whose to-one relationship points to one of the keys, and the slots to set to nil.

@@ -14,7 +14,6 @@ final class SaveRunner {
   private let isCareful: Bool
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
-  private var binders: [EntityIndex: RowBinder] = [:]
   private lazy var targets = TargetEntities(request, store, writer)
 
   /// The minimum number of rows for inserting a table's first rows without its indexes, which are created afterwards. (Measured on the bulk
@@ -61,13 +60,6 @@ final class SaveRunner {
   }
 
   // MARK: Helpers
-
-  private func binder(_ entity: ManagedObjectModel.Entity) -> RowBinder {
-    if let known = binders[entity.index] { return known }
-    let made = RowBinder(entity: entity, store)
-    binders[entity.index] = made
-    return made
-  }
 
   private func column(_ entity: EntityIndex, _ slot: SlotIndex) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
 
@@ -139,7 +131,7 @@ final class SaveRunner {
   }
 
   private func update(_ updated: SaveRequest.UpdatedRows, _ entity: ManagedObjectModel.Entity) throws {
-    let binder = binder(entity), words = updated.wordsPerRow
+    let binder = RowBinder(entity: entity, store), words = updated.wordsPerRow
     var mask: ArraySlice<UInt64> = []
     var slots: [SlotIndex] = []
     var statement: SQLiteStatement?
@@ -204,7 +196,7 @@ final class SaveRunner {
   }
 
   private func insert(_ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ statement: SQLiteStatement) throws {
-    let binder = binder(entity), slots = Array(entity.slotIndexes)
+    let binder = RowBinder(entity: entity, store), slots = Array(entity.slotIndexes)
     let pointsToFamilies = !entityColumns(entity, slots).isEmpty
     for index in 0..<batch.count {
       let row = batch.pointer(index)
@@ -347,13 +339,14 @@ final class SaveRunner {
   /// Finds the constraints that a row would violate, and the rows with the same values.
   private func addConstraintConflicts(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
     var found = false
+    let binder = RowBinder(entity: entity, store)
     for (place, slots) in entity.uniqueSlots.enumerated() where slots.allSatisfy({ row.isPresent($0) }) {
       let family = store.ofEntities(declaring(constraint: place, of: entity).concreteIndexes, alias: "t0")
       let tests = slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 2)" }.joined(separator: " AND ")
       let statement = try writer.statement(
         "SELECT Z_PK, Z_ENT FROM \(store.table(entity.index)) AS t0 WHERE \(tests) AND Z_PK <> ?1\(family)")
       statement.bind(row.key, at: 1)
-      for (place, slot) in slots.enumerated() { try binder(entity).bind(row, slot: slot, to: statement, at: place + 2) }
+      for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 2) }
       defer {
         statement.reset()
         statement.clearBindings()

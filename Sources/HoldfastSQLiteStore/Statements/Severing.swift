@@ -35,6 +35,8 @@ struct Severing {
         }
       }
     }
+    // Saves that delete nothing needn't create the types for sorting.
+    if pointing.isEmpty { return }
     for (table, keys) in pointing.sorted(by: { $0.key < $1.key }) {
       let table = SQLName.quoted(table)
       if keys.count == 1 { try clear(table, keys) } else { try clearOncePerRow(table, keys) }

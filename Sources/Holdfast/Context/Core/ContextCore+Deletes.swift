@@ -116,34 +116,41 @@ extension ContextCore {
   }
 
   /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
-  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
+  func nullifyRegistered(_ deleted: some Collection<ManagedObject>) {
     forEachReference(to: deleted) { $0.writableRow().setNull($1) }
   }
 
   /// Makes unchanged objects faults that reference objects whose deletion was saved. They were read during the save, after
   /// ``nullifyRegistered(_:)``, and the store has changed their rows.
-  func forgetRows(referencing deleted: some Sequence<ManagedObject>) {
+  func forgetRows(referencing deleted: some Collection<ManagedObject>) {
     forEachReference(to: deleted) { object, _ in if !object.hasChanges { turnIntoFault(object, keepingTransients: true) } }
   }
 
   /// Calls a closure with each registered row that references a deleted object, and the slot of the reference.
   ///
   /// Makes one pass over the registered objects of each entity that can reference them.
-  private func forEachReference(to deleted: some Sequence<ManagedObject>, _ body: (ManagedObject, SlotIndex) -> Void) {
-    var keys: [EntityIndex: Set<ObjectKey>] = [:]
-    for object in deleted { keys[object.flags.entityIndex, default: []].insert(object.objectKey) }
-    for (entity, keys) in keys {
-      for relationship in entities[entity].relationships
-      where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {
-        guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { continue }
-        for object in registry.objects(relationship.destinationIndex) {
-          guard let row = object.row, !object.isDeleted,
-            row.isPresent(inverse.slot),
-            keys.contains(row.key(inverse.slot))
-          else { continue }
-          body(object, inverse.slot)
+  private func forEachReference(to deleted: some Collection<ManagedObject>, _ body: (ManagedObject, SlotIndex) -> Void) {
+    var deletedEntities: [EntityIndex] = []
+    for object in deleted where !deletedEntities.contains(object.flags.entityIndex) { deletedEntities.append(object.flags.entityIndex) }
+    for entity in deletedEntities {
+      let references = references(to: entity)
+      // Most entities are referenced only by links, which needs no set of keys.
+      if references.isEmpty { continue }
+      let keys = Set(deleted.lazy.filter { $0.flags.entityIndex == entity }.map(\.objectKey))
+      for (referencing, slot) in references {
+        for object in registry.objects(referencing) {
+          guard let row = object.row, !object.isDeleted, row.isPresent(slot), keys.contains(row.key(slot)) else { continue }
+          body(object, slot)
         }
       }
+    }
+  }
+
+  /// The slots that reference rows of an entity, and that a deletion clears.
+  private func references(to entity: EntityIndex) -> [(EntityIndex, SlotIndex)] {
+    entities[entity].relationships.compactMap { relationship in
+      guard !relationship.inverseIsToMany, relationship.deleteRule == .nullify || relationship.deleteRule == .cascade else { return nil }
+      return persistentStoreCoordinator.model.inverse(of: relationship).map { (relationship.destinationIndex, $0.slot) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastStore
+import HoldfastSupport
 
 /// Rows of one batch that a store delivered together.
 struct RowRun {
@@ -28,6 +29,18 @@ struct RowRun {
   }
 }
 
+/// A row of a ``RowGroup`` and its position, in a hash table.
+private struct KeyedRow: HashSlot {
+  let row: RowPointer?
+  let position: Int
+
+  static var free: KeyedRow { KeyedRow(row: nil, position: 0) }
+  var isFree: Bool { row == nil }
+
+  static func hash(_ key: ObjectKey) -> Int { multiplicativeHash(key.rawValue) }
+  static func hash(_ slot: KeyedRow) -> Int { slot.row.map { hash($0.key) } ?? 0 }
+}
+
 /// Up to 1,024 neighbouring rows of one result, whose faults are fired together. Confined to a context.
 ///
 /// The group keeps the rows' batches alive for the objects that use them.
@@ -51,8 +64,8 @@ final class RowGroup {
   @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
   /// The siblings of to-one destinations, with one element per slot that was read.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
-  /// The rows and their positions by key, when a row was first looked up.
-  @exclusivity(unchecked) private var rowsByKey: [ObjectKey: (RowPointer, Int)]?
+  /// The rows by key, when a row was first looked up.
+  @exclusivity(unchecked) private var rowsByKey: HashTable<KeyedRow>?
   /// Whether the store refused to return the destinations of all rows at once.
   @exclusivity(unchecked) var hasTooManyTargets = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
@@ -112,12 +125,14 @@ final class RowGroup {
       return found
     }
     if rowsByKey == nil {
-      var rows: [ObjectKey: (RowPointer, Int)] = [:]
-      rows.reserveCapacity(count)
-      forEachRow { rows[$1.key] = ($1, $0) }
-      rowsByKey = rows
+      var rows = HashTable<KeyedRow>(capacity: count)
+      forEachRow { rows.insert(KeyedRow(row: $1, position: $0), hash: KeyedRow.hash) }
+      rowsByKey = consume rows
     }
-    return rowsByKey?[key]
+    guard let place = rowsByKey?.index(hash: KeyedRow.hash(key), where: { $0.row?.key == key }), let found = rowsByKey?[place] else {
+      return nil
+    }
+    return found.row.map { ($0, found.position) }
   }
 
   /// A group of only the row at a position.
