@@ -51,7 +51,9 @@ final class BinaryFile: PagedStoreFile {
     header = info.header
     if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("An entity's next key is out of range.") }
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
-    subjects = try BinarySubjects(info, schema, errors)
+    // Using the property in a loop over thousands of sections would retain its parts each time.
+    let subjects = try BinarySubjects(info, schema, errors)
+    self.subjects = subjects
     entries = opened.directory.entries
     history = try opened.history()
     (self.file, self.errors) = (file, errors.whileOpen)

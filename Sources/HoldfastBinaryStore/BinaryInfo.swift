@@ -151,7 +151,12 @@ struct BinarySubjects: Sendable {
   }
 
   /// Whether a section refers to something in the model.
-  func knows(_ entry: SectionEntry) -> Bool { [.info, .model, .history].contains(entry.kind) || number(of: entry) != nil }
+  func knows(_ entry: SectionEntry) -> Bool {
+    switch entry.kind {
+    case .info, .model, .history: true
+    case .rows, .links, .order, .unique, .inverse: number(of: entry) != nil
+    }
+  }
 
   /// The section's subject in a new file; nil if a new file has none.
   func number(of entry: SectionEntry) -> Int? {
