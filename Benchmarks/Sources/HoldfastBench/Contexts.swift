@@ -1,6 +1,11 @@
 import ArgumentParser
 import BenchmarkStores
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Measures what several contexts and histories cost.
 struct Contexts: ParsableCommand {

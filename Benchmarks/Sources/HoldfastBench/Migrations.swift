@@ -1,7 +1,12 @@
 import ArgumentParser
 import BenchmarkRunner
 import BenchmarkStores
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Measures migrations, conversions, and opening Core Data's files.
 struct Migrations: ParsableCommand {
@@ -56,7 +61,7 @@ struct Migrations: ParsableCommand {
       try StoreFiles(copy).remove()
       let arguments = ["migration-step", step.rawValue, store, path] + (destination.map { [$0, copy] } ?? [])
       let result = try ChildProcess(ChildProcess.ownPath(), arguments, timeout: 3_600).run()
-      let numbers = result.output.split(separator: " ").compactMap { Double($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+      let numbers = result.output.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
       guard result.status == 0, numbers.count == 3 else {
         throw ValidationError("The step \(step.rawValue) failed on \(store) with status \(result.status).")
       }

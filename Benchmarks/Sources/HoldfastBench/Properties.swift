@@ -1,6 +1,11 @@
 import ArgumentParser
 import BenchmarkStores
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Measures typed properties and entire workloads of classes with macros, with accessors by hand, and of a Swift class.
 struct Properties: ParsableCommand {
