@@ -142,8 +142,6 @@ enum AdjacencyChunkWriter {
     into output: UnsafeMutablePointer<ObjectKey>, at start: Int
   ) -> Int {
     var end = start
-    // Skip removals of keys that have no entry.
-    while nextRemoved < removed.count, Int(removed[nextRemoved].source.rawValue & 255) < low { nextRemoved += 1 }
     for target in targets {
       while nextAdded < added.count, Int(added[nextAdded].source.rawValue & 255) == low, added[nextAdded].target < target {
         if end == start || output[end - 1] != added[nextAdded].target {

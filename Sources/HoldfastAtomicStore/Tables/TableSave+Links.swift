@@ -23,7 +23,8 @@ extension TableSave {
       guard case .links(let forward, let backward) = schema.storage(of: relationship) else { continue }
       var changes = changes
       if relationship.hasTargetsToItself { takeAway(&changes, backward) }
-      apply(forward, added: changes.added, removed: changes.removed)
+      // A request that doesn't come from a context may break the rule that links are sorted. The index then must not be damaged.
+      apply(forward, added: LinkOrder.sorted(changes.added), removed: LinkOrder.sorted(changes.removed))
       if changes.removed.isEmpty, adjacencies[backward].fill(changes.added, isExchanged: true) { continue }
       apply(backward, added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
     }

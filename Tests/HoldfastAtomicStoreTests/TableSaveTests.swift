@@ -1,0 +1,39 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastAtomicStore
+
+@Suite struct TableSaveTests {
+  private func link(_ source: ObjectKey, _ target: ObjectKey) -> SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
+
+  private func links(_ index: AdjacencyIndex) -> [SaveRequest.Link] {
+    var links: [SaveRequest.Link] = []
+    index.forEach { links.append($0) }
+    return links
+  }
+
+  @Test func linksThatArentSortedAreAddedAndRemovedAtBothEnds() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Ship", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toMany("met", to: "Ship", inverse: "metBy"), .toMany("metBy", to: "Ship", inverse: "met")])
+    ])
+    let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "TABLE-SAVE-TESTS", model: model))
+    let relationship = try #require(model.entities[0].relationships.first { $0.namesLinks })
+    guard case .links(let forward, let backward) = schema.storage(of: relationship) else {
+      Issue.record("The relationship has no indexes of links.")
+      return
+    }
+    var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
+    changes.added = (1...10).map { link(ObjectKey($0), 20) }
+    let first = try TableSave.next(SaveRequest(links: [changes]), after: TableGeneration(empty: schema))
+    changes.added = [link(5, 22), link(12, 20), link(5, 21), link(3, 21)]
+    changes.removed = [link(8, 20), link(2, 20), link(11, 20)]
+    let second = try TableSave.next(SaveRequest(links: [changes]), after: first)
+    let remaining: [ObjectKey] = [1, 3, 4, 5, 6, 7, 9, 10, 12]
+    let expected = (remaining.map { link($0, 20) } + [link(3, 21), link(5, 21), link(5, 22)]).sorted()
+    #expect(links(second.adjacencies[forward]) == expected)
+    #expect(links(second.adjacencies[backward]) == expected.map { link($0.target, $0.source) }.sorted())
+    #expect(second.adjacencies[forward].count == expected.count && second.adjacencies[backward].count == expected.count)
+  }
+}
