@@ -117,11 +117,11 @@ final class RowGroup {
     return keys
   }
 
-  /// The row with a key and its position.
+  /// The row with a key and its position. If several rows have the key, the first one, which registered objects get as well.
   func row(_ key: ObjectKey) -> (RowPointer, Int)? {
     var found: (RowPointer, Int)?
     if count <= 8 {
-      forEachRow { if $1.key == key { found = ($1, $0) } }
+      forEachRow { if found == nil, $1.key == key { found = ($1, $0) } }
       return found
     }
     if rowsByKey == nil {
