@@ -2,23 +2,32 @@ import HoldfastStore
 
 /// The positions of the sections of links in a directory, by relationship.
 struct LinkPlaces: Sendable {
-  private struct Key: Hashable {
-    var kind: BinaryLayout.Kind
-    var entity: EntityIndex
-    var relationship: RelationshipIndex
+  /// The sections of a relationship; nil for kinds of which the file has none.
+  private struct Sections {
+    var links: Range<Int>?
+    var order: Range<Int>?
+    var inverse: Range<Int>?
   }
 
-  private var places: [Key: Range<Int>] = [:]
+  /// By the entity that declares the relationship, and by its index there.
+  private var sections: [[Sections]]
 
   init(_ entries: [SectionEntry], _ subjects: BinarySubjects, _ model: ManagedObjectModel) {
+    sections = model.entities.map { $0.relationships.map { _ in Sections() } }
     // A relationship that is listed without a section has no links.
-    for case let relationship? in subjects.inverses { places[LinkPlaces.key(.inverse, relationship)] = 0..<0 }
+    for case let relationship? in subjects.inverses { self[relationship].inverse = 0..<0 }
     var start = 0
     while start < entries.count {
       let entry = entries[start]
       var end = start + 1
       while end < entries.count, entries[end].kind == entry.kind, entries[end].subject == entry.subject { end += 1 }
-      if let relationship = LinkPlaces.relationship(entry, subjects) { places[LinkPlaces.key(entry.kind, relationship)] = start..<end }
+      if let relationship = LinkPlaces.relationship(entry, subjects) {
+        switch entry.kind {
+        case .links: self[relationship].links = start..<end
+        case .order: self[relationship].order = start..<end
+        default: self[relationship].inverse = start..<end
+        }
+      }
       start = end
     }
   }
@@ -31,16 +40,17 @@ struct LinkPlaces: Sendable {
     }
   }
 
-  private static func key(_ kind: BinaryLayout.Kind, _ relationship: ManagedObjectModel.Relationship) -> Key {
-    Key(kind: kind, entity: relationship.entityIndex, relationship: relationship.index)
+  private subscript(relationship: ManagedObjectModel.Relationship) -> Sections {
+    get { sections[relationship.entityIndex][relationship.index] }
+    set { sections[relationship.entityIndex][relationship.index] = newValue }
   }
 
   /// The sections of links of a relationship that stores links.
-  func links(_ relationship: ManagedObjectModel.Relationship) -> Range<Int> { places[LinkPlaces.key(.links, relationship)] ?? 0..<0 }
+  func links(_ relationship: ManagedObjectModel.Relationship) -> Range<Int> { self[relationship].links ?? 0..<0 }
 
   /// The sections that contain the destinations of each owner; nil if the file has none for the relationship.
   func answering(_ relationship: ManagedObjectModel.Relationship) -> Range<Int>? {
-    if relationship.isOrdered { return places[LinkPlaces.key(.order, relationship)] ?? 0..<0 }
-    return relationship.storesLinks ? links(relationship) : places[LinkPlaces.key(.inverse, relationship)]
+    if relationship.isOrdered { return self[relationship].order ?? 0..<0 }
+    return relationship.storesLinks ? links(relationship) : self[relationship].inverse
   }
 }

@@ -41,7 +41,7 @@ final class XMLDocumentReader {
   @exclusivity(unchecked) private var depth = 0
   /// The text of the current element before the objects, and the elements read so far.
   private var text: [UInt8] = []
-  private var seen: Set<Place> = []
+  private var seen: [Place] = []
   private let list = XMLEcho()
   @exclusivity(unchecked) private(set) var hasBegun = false
 
@@ -161,7 +161,8 @@ final class XMLDocumentReader {
 
   private func enter(_ next: Place, _ element: UnsafePointer<xmlChar>) throws {
     if hasBegun { throw damaged("The element databaseInfo is after the objects.") }
-    guard seen.insert(next).inserted else { throw damaged("The element \"\(XMLDocumentReader.name(element, most: 40))\" appears twice.") }
+    if seen.contains(next) { throw damaged("The element \"\(XMLDocumentReader.name(element, most: 40))\" appears twice.") }
+    seen.append(next)
     place = next
     text = []
   }

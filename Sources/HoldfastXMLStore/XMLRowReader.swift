@@ -27,7 +27,7 @@ final class XMLRowReader {
   @exclusivity(unchecked) private(set) var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   /// For each entity, the slots whose values can be in external files.
-  private let externalSlots: [Set<SlotIndex>]
+  private let externalSlots: [[SlotIndex]]
   let values: RowValues
   /// The valid keys.
   let keyRange = TableLoader.keys.lowerBound.rawValue...TableLoader.keys.upperBound.rawValue
@@ -68,7 +68,7 @@ final class XMLRowReader {
     builders = entities.map { _ in nil }
     tables = entities.map { _ in nil }
     beginnings = entities.map { _ in nil }
-    externalSlots = entities.map { Set($0.externalSlots) }
+    externalSlots = entities.map(\.externalSlots)
     values = RowValues(slotCount: entities.map(\.slots.count).max() ?? 0)
     seen = .allocate(capacity: model.entities.map(\.fields.count).max() ?? 0)
     seen.initialize(repeating: 0)

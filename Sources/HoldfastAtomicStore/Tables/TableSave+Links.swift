@@ -129,6 +129,8 @@ extension TableSave {
       apply(forward, added: [], removed: LinkOrder.sorted(links))
       apply(forward + 1, added: [], removed: LinkOrder.reversed(links))
     }
+    // Saves that clear no keys needn't create the types for iterating over the rows.
+    if emptied.isEmpty { return }
     for (table, rows) in emptied { empty(rows, table) }
     applyKeyLinks()
   }

@@ -35,7 +35,7 @@ public final class TableSchema: Sendable {
     var names: [String]
     /// The cell kinds of all slots of the entity.
     var kinds: [CellKind]
-    var entities: Set<EntityIndex>
+    var entities: Range<EntityIndex>
   }
 
   /// All uniqueness constraints of the model, each once, under the entity that declares it.
@@ -83,7 +83,7 @@ public final class TableSchema: Sendable {
     uniqueConstraints = constraints.joined().map { constraint in
       UniqueConstraint(
         entity: constraint.entity, names: constraint.names, slots: constraint.slots, kinds: constraint.slots.map { constraint.kinds[$0] },
-        entities: constraint.entities.sorted())
+        entities: Array(constraint.entities))
     }
     uniqueProperties = model.entities.map { [constraints, tableOfEntity] entity in
       constraints[tableOfEntity[entity.index]].enumerated().compactMap { place, constraint in
@@ -133,7 +133,7 @@ public final class TableSchema: Sendable {
         found.append(
           Constraint(
             entity: entity.index, slots: entity.uniqueSlots[place], names: names, kinds: entity.layout.kinds,
-            entities: Set(entity.familyIndexes)))
+            entities: entity.familyIndexes))
       }
     }
     return found
