@@ -38,15 +38,15 @@ extension StoreSchema {
     var byName: [String: Int64] = [:]
     let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY")
     while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
-    var found = model.entities.map { byName[$0.name] }, claimed = Set(found.compactMap(\.self))
+    var found = model.entities.map { byName[$0.name] }
     for (place, entity) in model.entities.enumerated() where found[place] == nil {
       guard let former = entity.declaration.renamingIdentifier, let number = byName[former] else { continue }
-      if claimed.insert(number).inserted { found[place] = number }
+      if !found.contains(number) { found[place] = number }
     }
     return try zip(model.entities, found).map { entity, number in
       if let number { return number }
       let predicted = Int64(entity.index.rawValue + 1)
-      guard byName.values.contains(predicted), !claimed.contains(predicted) else {
+      guard byName.values.contains(predicted), !found.contains(predicted) else {
         throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
       }
       return predicted

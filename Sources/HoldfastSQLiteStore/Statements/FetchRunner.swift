@@ -89,11 +89,9 @@ struct FetchRunner {
     case .keys: return isFamily ? .familyKeys : .keys
     case .count: return .count
     case .aggregates(let aggregates):
-      return ScanAggregator(aggregates, entity: entity).map { .values($0.slots) } ?? .slots(FetchRunner.slots(of: aggregates))
+      return ScanAggregator(aggregates, entity: entity).map { .values($0.slots) } ?? .slots(aggregates.slots(of: entity))
     }
   }
-
-  private static func slots(of plan: AggregatePlan) -> [SlotIndex] { Set(plan.groupBy + plan.columns.compactMap(\.slot)).sorted() }
 
   private func statement(_ plan: FetchPlan, _ selection: Selection, _ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
     let sorts: [SortTerm]
@@ -168,8 +166,8 @@ struct FetchRunner {
       if slots.isEmpty { return "1" }
       return slots.map { "\(alias).\(SQLName.quoted(store.schema.tables[entity.index].columns[$0]))" }.joined(separator: ", ")
     case .slots(let slots):
-      let wanted = Set(slots), columns = store.schema.tables[entity.index].columns
-      let values = entity.slotIndexes.map { wanted.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
+      let columns = store.schema.tables[entity.index].columns
+      let values = entity.slotIndexes.map { slots.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
       return "\(alias).Z_PK, \(alias).Z_OPT\(values.joined())"
     }
   }
@@ -197,7 +195,7 @@ struct FetchRunner {
     let aggregator = RowAggregator(aggregates, entity: entity)
     let prefix = store.prefixes[entity.index]
     if !isEmpty {
-      let statement = try statement(plan, .slots(FetchRunner.slots(of: aggregates)), entity)
+      let statement = try statement(plan, .slots(aggregates.slots(of: entity)), entity)
       defer { if statement.isRunning { statement.reset() } }
       let builder = store.builder(entity), decoder = store.decoders[entity.index]
       while try statement.step() {

@@ -93,6 +93,8 @@ final class HistoryWriter {
         try findReferences(inverse, to: changes.deleted.keys) { severed[$0, default: []].append($1) }
       }
     }
+    // Saves that clear no references needn't create the types for grouping.
+    if severed.isEmpty { return }
     // An object that is deleted itself isn't updated.
     for changes in request.entities {
       for key in changes.deleted.keys { severed[Changed(entity: changes.entity, key: key)] = nil }
@@ -160,7 +162,9 @@ final class HistoryWriter {
   /// Reserves keys in a table of the history, and returns the first one.
   private func reserve(_ table: Int64, _ count: Int) throws -> Int64 {
     // A program that doesn't know the history may have left too small a key.
-    let name = [HistoryTables.changeNumber: "ACHANGE", HistoryTables.transactionNumber: "ATRANSACTION"][table] ?? "ATRANSACTIONSTRING"
+    let name =
+      table == HistoryTables.changeNumber
+      ? "ACHANGE" : table == HistoryTables.transactionNumber ? "ATRANSACTION" : "ATRANSACTIONSTRING"
     let update = try writer.statement(
       "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(name))) + ?1 "
         + "WHERE Z_ENT = ?2")

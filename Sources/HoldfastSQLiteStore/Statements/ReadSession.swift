@@ -121,7 +121,7 @@ final class SQLiteReadView: ReadView {
 /// The snapshots in use. Closing the store ends them.
 final class LiveViews: Sendable {
   private struct Sessions {
-    var all: [ObjectIdentifier: ReadSession] = [:]
+    var all: [ReadSession] = []
     var isClosed = false
   }
 
@@ -131,21 +131,21 @@ final class LiveViews: Sendable {
   /// Adds a session, or ends it if the store was closed in the meantime.
   func add(_ session: ReadSession) {
     let isLate = sessions.withLock { sessions in
-      if !sessions.isClosed { sessions.all[ObjectIdentifier(session)] = session }
+      if !sessions.isClosed { sessions.all.append(session) }
       return sessions.isClosed
     }
     if isLate { session.end() }
   }
 
   func remove(_ session: ReadSession) {
-    sessions.withLock { _ = $0.all.removeValue(forKey: ObjectIdentifier(session)) }
+    sessions.withLock { $0.all.removeAll { $0 === session } }
   }
 
   func endAll() {
     let live = sessions.withLock { sessions in
       sessions.isClosed = true
-      defer { sessions.all = [:] }
-      return Array(sessions.all.values)
+      defer { sessions.all = [] }
+      return sessions.all
     }
     for session in live { session.end() }
   }

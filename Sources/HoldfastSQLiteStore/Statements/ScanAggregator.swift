@@ -36,7 +36,7 @@ struct ScanAggregator {
 
   /// Nil if this type doesn't support the plan.
   init?(_ plan: AggregatePlan, entity: ManagedObjectModel.Entity) {
-    let slots = Set(plan.groupBy + plan.columns.compactMap(\.slot)).sorted()
+    let slots = plan.slots(of: entity)
     let kinds = entity.layout.kinds
     guard plan.groupBy.count <= 1, plan.groupBy.allSatisfy({ kinds[$0] == .integer || kinds[$0] == .key }),
       slots.allSatisfy({ kinds[$0] != .bytes })
@@ -206,5 +206,13 @@ struct ScanAggregator {
     return StoreError(
       .unstorableValue, operation: "sum \(entity.name).\(name)",
       reason: "The sum doesn't fit in 64 bits. Request the average, or sum fewer rows.")
+  }
+}
+
+extension AggregatePlan {
+  /// The slots of an entity whose values the plan uses, ascending.
+  func slots(of entity: ManagedObjectModel.Entity) -> [SlotIndex] {
+    let used = groupBy + columns.compactMap(\.slot)
+    return entity.slotIndexes.filter { used.contains($0) }
   }
 }
