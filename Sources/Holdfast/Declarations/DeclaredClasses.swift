@@ -5,7 +5,7 @@ struct DeclaredClasses {
   /// The classes, each after its superclass.
   private(set) var types: [ManagedObject.Type] = []
   private var declarations: [EntityDeclaration] = []
-  private var known: Set<ObjectIdentifier> = []
+  private var known: [ObjectIdentifier] = []
   private var problems: [String] = []
 
   /// Collects some classes, their superclasses, and the classes of their relationships' destinations.
@@ -17,7 +17,8 @@ struct DeclaredClasses {
   }
 
   private mutating func add(_ type: ManagedObject.Type, because reason: String) {
-    guard type != ManagedObject.self, known.insert(ObjectIdentifier(type)).inserted else { return }
+    guard type != ManagedObject.self, !known.contains(ObjectIdentifier(type)) else { return }
+    known.append(ObjectIdentifier(type))
     guard let declaration = type.declaration, declaration.type == type else {
       problems.append("\(type): \(reason), and it has no declaration of its own. Override `declaration` in the class.")
       return

@@ -286,18 +286,17 @@ final class ObjectSink: ReceivingSink {
 
   /// Neighbours of the same entity become siblings, even if rows of other entities are between them.
   private func makeObjectsOfFamily(_ pending: [RowRun], _ entities: [EntityIndex]) {
-    var made: [EntityIndex: ContiguousArray<ManagedObject>] = [:]
-    for entity in Set(entities) {
+    var made: [(entity: EntityIndex, objects: ArraySlice<ManagedObject>)] = []
+    for entity in entities where !made.contains(where: { $0.entity == entity }) {
       let runs = zip(pending, entities).filter { $0.1 == entity }.map(\.0)
       var ofEntity: ContiguousArray<ManagedObject> = []
       context.materialize(RowGroup(runs[0], Array(runs.dropFirst()), entity: entity, isFetched: true), into: &ofEntity)
-      made[entity] = ofEntity
+      made.append((entity, ofEntity[...]))
     }
-    var places: [EntityIndex: Int] = [:]
     for (run, entity) in zip(pending, entities) {
-      let start = places[entity, default: 0]
-      places[entity] = start + run.count
-      if let ofEntity = made[entity] { objects.append(contentsOf: ofEntity[start..<start + run.count]) }
+      guard let place = made.firstIndex(where: { $0.entity == entity }) else { continue }
+      objects += made[place].objects.prefix(run.count)
+      made[place].objects.removeFirst(run.count)
     }
   }
 

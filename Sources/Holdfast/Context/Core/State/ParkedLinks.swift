@@ -29,6 +29,8 @@ final class ParkedLinks {
   }
 
   func removeAll() {
+    // Most contexts park no links, and needn't create the types for iterating over them.
+    if links.isEmpty { return }
     for parked in links.values { for state in parked.states { state.destroy() } }
     links = [:]
   }
