@@ -6,22 +6,20 @@ struct FamilyColumns: Sendable {
   /// The columns after SELECT for rows and for keys alone, with `t0` as the table's alias.
   let columns: String
   static let keyColumns = "t0.Z_PK, t0.Z_OPT, t0.Z_ENT"
-  /// The entities by their number in `Z_ENT`, each with the statement's column of each slot.
-  let members: [Int64: (entity: EntityIndex, places: [Int32])]
+  /// The entities with their number in `Z_ENT`, and the statement's column of each slot.
+  let members: [(number: Int64, entity: EntityIndex, places: [Int32])]
 
   init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
     var names: [String] = []
     var places: [String: Int32] = [:]
-    var members: [Int64: (entity: EntityIndex, places: [Int32])] = [:]
-    for index in entity.concreteIndexes {
+    members = entity.concreteIndexes.map { index in
       let columns = schema.tables[index].columns
       for name in columns where places[name] == nil {
         places[name] = Int32(names.count + 3)
         names.append(name)
       }
-      members[schema.tables[index].number] = (index, columns.map { places[$0] ?? 0 })
+      return (schema.tables[index].number, index, columns.map { places[$0] ?? 0 })
     }
-    self.members = members
     columns = ([FamilyColumns.keyColumns] + names.map { "t0.\(SQLName.quoted($0))" }).joined(separator: ", ")
   }
 }
@@ -34,7 +32,6 @@ final class FamilyStream {
   private let family: FamilyColumns
   private let keysOnly: Bool
   private let sink: any RowSink
-  private var builders: [EntityIndex: RowBatchBuilder] = [:]
   /// What is needed to read an entity's rows.
   private final class Reading {
     let number: Int64
@@ -43,13 +40,14 @@ final class FamilyStream {
     let decoder: RowDecoder
     let builder: RowBatchBuilder
 
-    init(_ number: Int64, _ member: (entity: EntityIndex, places: [Int32]), _ decoder: RowDecoder, _ builder: RowBatchBuilder) {
-      self.number = number
-      (entity, places) = member
+    init(_ member: (number: Int64, entity: EntityIndex, places: [Int32]), _ decoder: RowDecoder, _ builder: RowBatchBuilder) {
+      (number, entity, places) = member
       self.decoder = decoder
       self.builder = builder
     }
   }
+  /// The readings of all entities that had rows.
+  private var readings: [Reading] = []
   /// The reading of the last row. Rows of one entity are mostly adjacent, so it usually applies to the next row.
   private var last: Reading?
   /// The runs since the last hand-over, each with the index of its first row in its entity's batch.
@@ -103,29 +101,29 @@ final class FamilyStream {
   private func reading(_ statement: SQLiteStatement) throws -> Reading {
     let number = statement.int64(2)
     if let last, last.number == number { return last }
-    guard let member = family.members[number] else { throw unknownEntity(statement) }
-    let made = Reading(number, member, store.decoders[member.entity], builder(member.entity))
-    last = made
-    return made
+    let reading = try readings.first { $0.number == number } ?? addReading(number, statement)
+    last = reading
+    return reading
   }
 
-  private func builder(_ entity: EntityIndex) -> RowBatchBuilder {
-    if let known = builders[entity] { return known }
-    let layout = keysOnly ? RowLayout.keysOnly : store.model.entities[entity].layout
-    let made = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
-    builders[entity] = made
-    return made
+  private func addReading(_ number: Int64, _ statement: SQLiteStatement) throws -> Reading {
+    guard let member = family.members.first(where: { $0.number == number }) else { throw unknownEntity(statement) }
+    let layout = keysOnly ? RowLayout.keysOnly : store.model.entities[member.entity].layout
+    let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[member.entity])
+    let reading = Reading(member, store.decoders[member.entity], builder)
+    readings.append(reading)
+    return reading
   }
 
   /// Passes on the remaining rows.
   func finish() throws { _ = try handOver() }
 
   private func handOver() throws -> SinkDemand {
-    let batches = builders.filter { $0.value.count > 0 }.mapValues { $0.seal() }
+    let batches = readings.filter { $0.builder.count > 0 }.map { (entity: $0.entity, batch: $0.builder.seal()) }
     let runs = self.runs
     self.runs.removeAll(keepingCapacity: true)
     for run in runs {
-      guard let batch = batches[run.entity] else { continue }
+      guard let batch = batches.first(where: { $0.entity == run.entity })?.batch else { continue }
       let rows: RowSelection =
         run.count == batch.count
         ? .all : run.count == 1 ? .one(run.start) : .rows((run.start..<run.start + run.count).map { UInt32($0) })
