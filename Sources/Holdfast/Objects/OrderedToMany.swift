@@ -274,6 +274,9 @@ extension OrderedToMany: RandomAccessCollection {
       if let objects { return nextKnown(objects) }
       while place < keys.count {
         defer { place += 1 }
+        if place % TargetIterator.window == 0 {
+          context.registry.prepare(for: keys, place..<Swift.min(place + TargetIterator.window, keys.count), of: destination)
+        }
         let (key, siblings, position) = target()
         if context.isDeleted(destination, key) { continue }
         if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }

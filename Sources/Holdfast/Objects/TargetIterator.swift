@@ -28,7 +28,7 @@ struct TargetIterator {
   }
 
   /// The number of objects that are brought into the processor's cache together. A processor waits for about ten loads at a time.
-  private static let window = 8
+  static let window = 8
 
   /// Prepares for the next objects. Otherwise, finding and reading each of them would wait for memory several times: the objects of one
   /// relationship are spread over the graph. Following the relationships of 1,000 of 100,000 people takes 0.85 of the time.
