@@ -56,6 +56,27 @@ import Testing
     #expect(try #require(try other.fetchOne(Dog.self) { $0.name == "Fido" }).friends.isEmpty)
   }
 
+  @Test(arguments: TestStore.withChild) func objectsCanBeChangedReleasedAndDeletedDuringAnIteration(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), star = setup.dog("Star")
+    for number in 0..<40 { star.friends.insert(setup.dog("Friend \(number)")) }
+    try setup.save()
+    let context = try place.context(), dog = try #require(try context.fetchOne(Dog.self) { $0.name == "Star" })
+    var others = Array(dog.friends), visited: [String] = []
+    let deleted = [others[30], others[31]], expected = Set(others.map(\.name)).subtracting(deleted.map(\.name))
+    for (number, friend) in dog.friends.enumerated() {
+      visited.append(friend.name)
+      switch number {
+      case 3: for place in [10, 17, 24] { try context.refresh(others[place], mergeChanges: false) }
+      case 5: for other in deleted { context.delete(other) }
+      case 9: others.removeLast(5)
+      case 12: others[20].age = 7
+      case 15: try context.save()
+      default: break
+      }
+    }
+    #expect(visited.count == 38 && Set(visited) == expected)
+  }
+
   /// The bug: lists still have the key of a deleted object, which they hide. The object counted as contained, and removing it trapped.
   @Test(arguments: TestStore.withChild) func deletedObjectsAreNotContainedAfterTheSave(_ store: TestStore) throws {
     let place = try store.makePlace(), setup = try place.context()
