@@ -207,6 +207,30 @@ import Testing
     try store.rows(FaultRequest(entity: 0, keys: Array(1...50)), in: view, options: .none, into: sink)
   }
 
+  /// A batch of rows is passed on in parts when rows of several entities alternate.
+  @Test func rowsOfAlternatingEntitiesCountOnceForTheMemoryLimit() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)]),
+      EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"),
+    ])
+    let name = String(repeating: "n", count: 100), options = SQLiteStoreOptions(maximumFetchByteCount: 150_000)
+    let tested = try StoreUnderTest(folder, model, options: options)
+    // Keys of the family alternate between its entities.
+    for _ in 0..<200 { for entity in ["Cat", "Dog"] { try tested.insert(entity, [["name": .string(name)]]) } }
+    let animal = try tested.entity("Animal")
+    let plan = FetchPlan(entity: animal.index, concreteEntities: animal.concreteIndexes, limit: Int.max)
+    let rows = try tested.fetch(plan)
+    #expect(rows.count == 400 && Set(rows.map(\.key)).count == 400)
+    let sink = CollectingSink()
+    try tested.store.rows(FaultRequest(entity: animal.index, keys: Array(1...400)), in: tested.store.beginRead(.latest), into: sink)
+    #expect(sink.rows.count == 400)
+    // The limit remains one for the entire result.
+    for _ in 0..<5 {
+      for entity in ["Cat", "Dog"] { try tested.insert(entity, Array(repeating: ["name": .string(name)], count: 200)) }
+    }
+    expectTooLarge { try tested.fetch(plan) }
+  }
+
   @Test func destinationsOfAGroupThatAreTooManyAreReadObjectByObject() async throws {
     let first = try context()
     try insert(10, first)

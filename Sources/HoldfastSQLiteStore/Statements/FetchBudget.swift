@@ -35,8 +35,14 @@ private final class BudgetSink: RowSink {
   init(_ next: any RowSink, _ budget: FetchBudget) { (self.next, self.budget) = (next, budget) }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    taken += batch.byteCount
+    taken += byteCount(rows, of: batch)
     try budget.check(taken)
     return try next.take(batch, rows)
+  }
+
+  /// The selected rows' share of a batch. Rows of several entities are passed on in parts of their batches, so a batch comes several times.
+  private func byteCount(_ rows: RowSelection, of batch: RowBatch) -> Int {
+    if case .all = rows { return batch.byteCount }
+    return (batch.byteCount * rows.count(in: batch) + batch.count - 1) / max(batch.count, 1)
   }
 }
