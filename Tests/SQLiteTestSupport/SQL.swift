@@ -27,4 +27,13 @@ package enum SQL {
     }
     return rows
   }
+
+  /// Runs statements, separated by semicolons, in a connection of its own.
+  package static func run(_ path: String, _ script: String) throws {
+    var handle: OpaquePointer?
+    defer { sqlite3_close(handle) }
+    guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, script, nil, nil, nil) == SQLITE_OK else {
+      throw Failure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "SQLite has too little memory.")
+    }
+  }
 }

@@ -36,6 +36,15 @@ struct MetadataReader {
     return (uuid.uuidString, Array(statement.blob(1)), schema)
   }
 
+  /// Throws `notAStore` if the database's texts aren't in UTF-8: rows are decoded, and texts are compared, without conversion.
+  func checkEncoding(_ connection: SQLiteConnection) throws(StoreError) {
+    guard let encoding = try connection.string("PRAGMA encoding"), encoding != "UTF-8" else { return }
+    throw StoreError(
+      .notAStore, operation: operation, path: path,
+      reason: "The texts of the database are in \(encoding); those of a store are in UTF-8. Recover the objects with "
+        + "repairPersistentStore(_:to:model:), which converts the texts.")
+  }
+
   /// The decoded property list of a row.
   func record(_ row: Row) throws -> MetadataRecord {
     do { return try MetadataRecord(uuid: row.uuid, bytes: row.plist) } catch {

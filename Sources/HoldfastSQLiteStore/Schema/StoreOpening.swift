@@ -70,6 +70,7 @@ struct StoreOpening {
   private func look(_ connection: SQLiteConnection) throws -> Found? {
     database.files?.readsSchema(connection)
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
+    try reader.checkEncoding(connection)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
     let isOurs = MetadataRecord.isMarked(row.plist, for: model, digest: digest)

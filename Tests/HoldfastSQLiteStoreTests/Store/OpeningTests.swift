@@ -82,6 +82,45 @@ import Testing
     #expect(try tested.all("Company").count == 1)
   }
 
+  /// Copies a database to a new one whose texts have another encoding.
+  private func copy(_ path: String, to copy: String, encoding: String) throws {
+    var script = "PRAGMA encoding = '\(encoding)'; BEGIN;"
+    for row in try SQL.rows(path, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid") { script += row[0] + ";" }
+    for table in try SQL.rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'").map({ $0[0] }) {
+      let columns = try SQL.rows(path, "SELECT name FROM pragma_table_info('\(table)')").map { "quote(\($0[0]))" }
+      for row in try SQL.rows(path, "SELECT \(columns.joined(separator: " || ', ' || ")) FROM \(table)") {
+        script += "INSERT INTO \(table) VALUES (\(row[0]));"
+      }
+    }
+    try SQL.run(copy, script + "COMMIT")
+  }
+
+  @Test(arguments: ["UTF-8", "UTF-16le", "UTF-16be"]) func `a database with texts in UTF-16 is refused, and its texts aren't misread`(
+    encoding: String
+  ) throws {
+    let folder = TemporaryFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("Ada")]])
+    try tested.store.close()
+    try copy(folder.file(), to: folder.file("copy.sqlite"), encoding: encoding)
+    // Also without tables, because a new store would keep the encoding.
+    try SQL.run(folder.file("empty.sqlite"), "PRAGMA encoding = '\(encoding)'; CREATE TABLE t (x); DROP TABLE t")
+    for name in ["copy.sqlite", "empty.sqlite"] {
+      func names() throws -> [StoreValue] {
+        let opened = try StoreUnderTest(folder, tested.model, name: name)
+        if name == "empty.sqlite" { try opened.insert("Company", [["name": .string("Ada")]]) }
+        let slot = try #require(try opened.entity("Company").slot(named: "name"))
+        return try opened.all("Company").map { $0[slot] }
+      }
+      if encoding == "UTF-8" {
+        #expect(try names() == [.string("Ada")])
+      } else {
+        let error = try thrown { _ = try names() }
+        #expect(error.code == .notAStore && error.reason.contains(encoding), "\(error)")
+      }
+    }
+  }
+
   @Test func `a file can be opened only once per process`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
