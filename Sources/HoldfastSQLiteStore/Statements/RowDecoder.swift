@@ -154,8 +154,8 @@ final class RowDecoder: Sendable {
     case SQLITE_INTEGER: builder.append(text: String(sqlite3_value_int64(value)))
     case SQLITE_FLOAT:
       let number = sqlite3_value_double(value)
-      if !number.isFinite { return false }
-      builder.append(text: DecimalColumn.text(number))
+      guard number.isFinite, let text = DecimalColumn.text(number) else { return false }
+      builder.append(text: text)
     default:
       guard let text = DecimalColumn.text(bytes(value)) else { return false }
       builder.append(text: text)

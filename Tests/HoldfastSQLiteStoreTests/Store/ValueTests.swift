@@ -131,7 +131,8 @@ import Testing
     ("integer64", "1.5", "REAL"), ("boolean", "2", "INTEGER"), ("double", "'x'", "TEXT"), ("date", "x'00'", "BLOB"),
     ("string", "x'61'", "BLOB"), ("string", "CAST(x'FF' AS TEXT)", "TEXT"), ("string", "CAST(x'61C3' AS TEXT)", "TEXT"),
     ("string", "CAST(x'EDA080' AS TEXT)", "TEXT"), ("uuid", "x'0102'", "BLOB"), ("uuid", "'x'", "TEXT"), ("decimal", "'x1'", "TEXT"),
-    ("binaryData", "5", "INTEGER"),
+    ("binaryData", "5", "INTEGER"), ("decimal", "1e200", "REAL"), ("decimal", "-1e-200", "REAL"), ("decimal", "'1-2'", "TEXT"),
+    ("decimal", "'1e5.3'", "TEXT"), ("decimal", "x'312D32'", "BLOB"), ("decimal", "'-'", "TEXT"),
   ]) func `a value of the wrong storage class is an error that names table, column and key`(
     column: String, literal: String, storage: String
   ) throws {
