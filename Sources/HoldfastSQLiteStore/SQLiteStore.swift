@@ -218,7 +218,7 @@ public final class SQLiteStore: IncrementalStore {
     return try store.writing(HistoryDeletionRequest.operation, options) { writer in
       try writer.begin(.immediate)
       let count = try HistoryReader(store: store, connection: writer).delete(request)
-      try writer.commit()
+      try store.database.commit(writer)
       return count
     }
   }

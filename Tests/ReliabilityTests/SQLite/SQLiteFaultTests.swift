@@ -51,7 +51,7 @@ import Testing
 struct SQLiteFaults {
   /// The work during which calls fail.
   enum Work: String, CaseIterable, Codable, Sendable {
-    case making, opening, reading, saving, closing, settingMetadata
+    case making, opening, reading, saving, closing, settingMetadata, deletingHistory
   }
 
   let folder: String
@@ -60,9 +60,10 @@ struct SQLiteFaults {
   private var path: String { folder + "/harbour" }
   private var store: StoreDescription {
     // A short log, so that the work includes a checkpoint.
-    .sqlite(
-      at: path,
-      options: SQLiteStoreOptions(journalMode: journal, busyTimeout: .seconds(0.02), readerTimeout: .seconds(0.1), checkpointPages: 20))
+    var options = SQLiteStoreOptions(
+      journalMode: journal, busyTimeout: .seconds(0.02), readerTimeout: .seconds(0.1), checkpointPages: 20)
+    if work == .deletingHistory { options.historyTracking = .always }
+    return .sqlite(at: path, options: options)
   }
 
   /// The ways in which calls fail.
@@ -160,6 +161,7 @@ struct SQLiteFaults {
       demand(found == (12, nil), "A wrong answer: \(found)")
     case .saving: try context.save()
     case .settingMetadata: try context.persistentStoreCoordinator.setMetadata(["owner": .string("Ada")])
+    case .deletingHistory: try context.persistentStoreCoordinator.deleteHistory(upTo: nil)
     default: try context.persistentStoreCoordinator.close()
     }
     return context
@@ -182,6 +184,7 @@ struct SQLiteFaults {
     let saves = try expectedSaves(error, opened, fault)
     if work == .saving { try lookAtCrash(saves, fault) }
     if work == .settingMetadata { try lookAtMetadata(error, opened, fault) }
+    if work == .deletingHistory { try lookAtHistory(error, opened, fault) }
     do { try expectUsable(opened, saves, error, fault) } catch { complain("\(fault): the store is unusable: \(error)") }
   }
 
@@ -189,7 +192,7 @@ struct SQLiteFaults {
   private func expectedSaves(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws -> [Int] {
     switch work {
     case .making: return [0]
-    case .opening, .reading, .settingMetadata: return [12]
+    case .opening, .reading, .settingMetadata, .deletingHistory: return [12]
     case .closing: return [13]
     case .saving: break
     }
@@ -205,6 +208,12 @@ struct SQLiteFaults {
 
   /// Checks the state that another process finds if this one ends now.
   private func lookAtCrash(_ saves: [Int], _ fault: WatchedFileSystem.Fault) throws {
+    let found = try afterCrash { try Voyage.check($0) }
+    demand(saves.contains(found.saves) && found.fault == nil, "\(fault): after a crash there are \(found), not \(saves)")
+  }
+
+  /// What a closure finds in a copy of the files, as another process does if this one ends now.
+  private func afterCrash<Found>(_ body: (ManagedObjectContext) throws -> Found) throws -> Found {
     let copy = folder + "/crashed"
     try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: copy) }
@@ -212,9 +221,20 @@ struct SQLiteFaults {
       try TemporaryFolder.write(TemporaryFolder.read(folder + "/" + name), to: copy + "/" + name)
     }
     let context = try Harbour.context(.sqlite(at: copy + "/harbour"))
-    let found = try Voyage.check(context)
+    let found = try body(context)
     try context.persistentStoreCoordinator.close()
-    demand(saves.contains(found.saves) && found.fault == nil, "\(fault): after a crash there are \(found), not \(saves)")
+    return found
+  }
+
+  /// Checks that a failed deletion of the history has deleted nothing, also if this process ends now.
+  private func lookAtHistory(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws {
+    let isDeleted = error == nil || error?.code == .durabilityUnknown
+    let expected = error?.code == .outcomeUnknown ? [0, 12] : [isDeleted ? 0 : 12]
+    demand(fault.call != .write || error?.code != .outcomeUnknown, "\(fault): \(String(describing: error))")
+    let crashed = try afterCrash { try $0.persistentStoreCoordinator.fetchHistory().transactions.count }
+    demand(expected.contains(crashed), "\(fault): after a crash there are \(crashed) transactions, not \(expected)")
+    guard let found = try context?.persistentStoreCoordinator.fetchHistory().transactions.count else { return }
+    demand(expected.contains(found), "\(fault): there are \(found) transactions, not \(expected)")
   }
 
   private func lookAtMetadata(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws {
