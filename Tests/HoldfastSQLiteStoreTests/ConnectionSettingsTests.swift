@@ -1,5 +1,6 @@
 import CHoldfastSQLite
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -55,6 +56,13 @@ import Testing
     #expect(try writer.int64("PRAGMA mmap_size") == 65_536)
     #expect(try writer.int64("PRAGMA max_page_count") == 10)
     #expect(storeError { () throws(StoreError) in try writer.run("SELECT zeroblob(1001)") }?.code == .unstorableValue)
+  }
+
+  @Test(arguments: [1024, 4096, 65_536]) func theMaximumFileSizeIsInBytesWhateverTheSizeOfAPageIs(pageBytes: Int) throws {
+    try SQL.run(folder.file(), "PRAGMA page_size = \(pageBytes); CREATE TABLE t (x)")
+    let writer = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumFileBytes: 1 << 20)).writer
+    #expect(try writer.int64("PRAGMA page_size") == Int64(pageBytes))
+    #expect(try writer.int64("PRAGMA max_page_count") == Int64((1 << 20) / pageBytes))
   }
 
   @Test func aRollbackJournalIsAlwaysFullySynced() throws {

@@ -57,9 +57,6 @@ struct ConnectionSettings {
     #if canImport(Darwin)
       if !isRelaxed { settings += ["fullfsync=1", "checkpoint_fullfsync=1"] }
     #endif
-    if let bytes = options.maximumFileBytes, role == .writer {
-      settings.append("max_page_count=\(max(1, bytes / Self.pageBytes))")
-    }
     // Not joined(): its first call in a process creates types, which takes longer than SQLite takes to open the file.
     var script = ""
     for setting in settings { script += "PRAGMA \(setting);" }
@@ -70,6 +67,7 @@ struct ConnectionSettings {
   /// after a power loss, and the next opening would roll the save back (SQLite, *PRAGMA Statements*, "synchronous").
   static let fullSyncing = 3
 
+  /// The size of the pages of a new file.
   static let pageBytes = 4096
   /// The maximum number of columns of a table or of a query's rows.
   static let maximumColumns = 2000

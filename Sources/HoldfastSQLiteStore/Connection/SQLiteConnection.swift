@@ -37,6 +37,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     do throws(StoreError) {
       try harden(settings)
       try runScript(settings.script)
+      if role == .writer, let bytes = options.maximumFileBytes { try limitFile(to: bytes) }
       if !options.isReadOnly && sqlite3_db_readonly(state.handle, "main") == 1 {
         throw StoreError(
           .notPermitted, operation: state.operation, path: file.path,
@@ -324,6 +325,13 @@ extension SQLiteConnection {
     } else {
       sqlite3_wal_autocheckpoint(handle, 0)
     }
+  }
+
+  /// Limits the size of the file, in bytes. Another program's file may have pages of another size, which SQLite knows after the settings
+  /// that need the schema.
+  private func limitFile(to bytes: Int) throws(StoreError) {
+    let pageBytes = try int64("PRAGMA page_size").map { Int($0) } ?? ConnectionSettings.pageBytes
+    try runScript("PRAGMA max_page_count=\(max(1, bytes / pageBytes))")
   }
 
   /// A crafted file can't run functions, views or extensions, and a misspelt name is an error instead of a string literal. Triggers stay
