@@ -146,6 +146,8 @@ final class CachedRows: ReceivingSink {
   /// The first collected batch. Most results have no other one, so they need no array.
   @exclusivity(unchecked) private var first: RowBatch?
   @exclusivity(unchecked) private var rest: [RowBatch] = []
+  /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
+  @exclusivity(unchecked) private var known: Set<ObjectIdentifier> = []
 
   init(_ next: any RowSink) { self.next = next }
 
@@ -165,10 +167,9 @@ final class CachedRows: ReceivingSink {
     for batch in rest { body(batch) }
   }
 
-  /// Whether a batch wasn't collected yet. A batch that arrives entirely arrives only once. Sorted rows arrive one by one, and many of them
-  /// from one batch.
+  /// Whether a batch wasn't collected yet. A batch that arrives entirely arrives only once.
   private func isNew(_ batch: RowBatch, _ rows: RowSelection) -> Bool {
     if case .all = rows { return true }
-    return first !== batch && !rest.contains { $0 === batch }
+    return known.insert(ObjectIdentifier(batch)).inserted
   }
 }
