@@ -66,7 +66,7 @@ public final class PersistentStore: Sendable {
     }
     identity = metadata.identity
     prefixes = model.entities.map { metadata.identity.prefix(for: $0) }
-    placed = PlacedStore(monitored, place: place, path: description.location?.description)
+    placed = PlacedStore(monitored, place: place, path: description.location?.description, model: model)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
     haveOthersSaved = host.checkForOtherSaves

@@ -9,14 +9,16 @@ import HoldfastStore
 final class PlacedStore: IncrementalStore {
   private let base: any IncrementalStore
   private let path: String?
+  private let model: ManagedObjectModel
   /// The difference between the coordinator's keys and the store's.
   private let distance: Int
   /// The coordinator's keys of this store.
   private let keys: Range<ObjectKey>
 
-  init(_ base: any IncrementalStore, place: Int, path: String?) {
+  init(_ base: any IncrementalStore, place: Int, path: String?, model: ManagedObjectModel) {
     self.base = base
     self.path = path
+    self.model = model
     distance = Int(StackKey.first(at: place).rawValue)
     keys = StackKey.keys(at: place)
   }
@@ -38,7 +40,7 @@ final class PlacedStore: IncrementalStore {
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     var plan = plan
-    plan.predicate = plan.predicate?.replacingIDs(inStore)
+    plan.predicate = predicate(of: plan)
     let delivers = plan.output == .rows || plan.output == .keys
     let moving = PlacingSink(sink, distance, movesRowKeys: delivers) { self.strayKey("fetch rows") }
     try base.fetch(plan, in: view, options: options, into: moving)
@@ -97,7 +99,7 @@ final class PlacedStore: IncrementalStore {
     }
     .answering(ExplanationRequest.self) { store, request, options in
       var request = request
-      request.plan.predicate = request.plan.predicate?.replacingIDs(store.inStore)
+      request.plan.predicate = store.predicate(of: request.plan)
       return try store.base.answers.perform(request, options: options)
     }
 
@@ -106,6 +108,11 @@ final class PlacedStore: IncrementalStore {
   // MARK: Keys
 
   private func inStore(_ keys: [ObjectKey]) -> [ObjectKey] { distance == 0 ? keys : keys.map { $0.advanced(by: -distance) } }
+
+  /// The predicate of a plan with the store's own keys.
+  private func predicate(of plan: FetchPlan) -> QueryExpression? {
+    plan.predicate?.replacingIDs(model.entities[plan.entity], model) { id, _ in inStore(id) }
+  }
 
   /// Translates an ID in a predicate, which has one of the coordinator's keys. An ID of another store matches no object here.
   private func inStore(_ id: ManagedObjectID) -> ManagedObjectID {
@@ -210,26 +217,5 @@ private final class PlacingSink: RowSink {
     guard let builder = gathered?.builder else { return .more }
     gathered = nil
     return try next.take(builder.seal(), .all)
-  }
-}
-
-extension QueryExpression {
-  /// The expression with other object IDs.
-  func replacingIDs(_ replacement: (ManagedObjectID) -> ManagedObjectID) -> QueryExpression {
-    func replaced(_ value: StoreValue) -> StoreValue { if case .objectID(let id) = value { .objectID(replacement(id)) } else { value } }
-    switch self {
-    case .constant(let value): return .constant(replaced(value))
-    case .property, .object, .count, .literal: return self
-    case .remainder(let part, let divisor): return .remainder(part.replacingIDs(replacement), divisor)
-    case .comparison(let left, let op, let right, let folding):
-      return .comparison(left.replacingIDs(replacement), op, right.replacingIDs(replacement), folding)
-    case .between(let part, let lower, let upper): return .between(part.replacingIDs(replacement), replaced(lower), replaced(upper))
-    case .membership(let part, let list): return .membership(part.replacingIDs(replacement), list.map(replaced))
-    case .and(let parts): return .and(parts.map { $0.replacingIDs(replacement) })
-    case .or(let parts): return .or(parts.map { $0.replacingIDs(replacement) })
-    case .not(let part): return .not(part.replacingIDs(replacement))
-    case .any(let path, let part): return .any(path, part.replacingIDs(replacement))
-    case .all(let path, let part): return .all(path, part.replacingIDs(replacement))
-    }
   }
 }

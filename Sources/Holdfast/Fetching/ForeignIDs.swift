@@ -8,7 +8,30 @@ extension QueryExpression {
   /// Stores compare only keys. Without this, object 7 of another store or entity would equal the object 7 that a relationship references.
   /// In the returned expression, IDs contain the coordinator's keys (see ``StackKey``).
   func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
-    mentionsIDs ? ForeignIDs(coordinator: coordinator).replaced(self, entity) : self
+    let places = coordinator.places
+    return replacingIDs(entity, coordinator.model) { id, target in
+      if id.isTemporaryID { return id }
+      guard let prefix = places.prefix(target.index, ofStore: id.storeNumber), let key = places.key(of: id),
+        prefix.rootNumber == id.rootNumber
+      else { return id.withKey(.min) }
+      return id.withKey(key)
+    }
+  }
+
+  /// Returns the expression with other IDs of objects and of to-one destinations.
+  ///
+  /// IDs that are compared with an attribute stay unchanged, because an attribute contains the ID itself, not a key.
+  ///
+  /// - Parameters:
+  ///   - entity: The entity that is queried.
+  ///   - model: The model.
+  ///   - replacement: Returns the new ID, given an ID and the entity of the objects with which it is compared.
+  func replacingIDs(
+    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel,
+    _ replacement: (ManagedObjectID, ManagedObjectModel.Entity) -> ManagedObjectID
+  ) -> QueryExpression {
+    if !mentionsIDs { return self }
+    return withoutActuallyEscaping(replacement) { ObjectIDs(model: model, replacement: $0).replaced(self, entity) }
   }
 
   private var mentionsIDs: Bool {
@@ -22,42 +45,38 @@ extension QueryExpression {
   }
 }
 
-private struct ForeignIDs {
-  let coordinator: PersistentStoreCoordinator
-  private var model: ManagedObjectModel { coordinator.model }
-
-  init(coordinator: PersistentStoreCoordinator) { self.coordinator = coordinator }
+/// Replaces the IDs in an expression that are compared with objects.
+private struct ObjectIDs {
+  let model: ManagedObjectModel
+  let replacement: (ManagedObjectID, ManagedObjectModel.Entity) -> ManagedObjectID
 
   func replaced(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> QueryExpression {
     switch expression {
     case .comparison(let left, let op, let right, let folding):
       return .comparison(replaced(left, comparedWith: right, entity), op, replaced(right, comparedWith: left, entity), folding)
     case .membership(let value, let list):
-      guard let target = target(of: value, entity) else { return expression }
+      guard let target = target(of: value, entity) else { return .membership(replaced(value, entity), list) }
       return .membership(value, list.map { replaced($0, target) })
+    case .between(let value, let lower, let upper): return .between(replaced(value, entity), lower, upper)
     case .and(let parts): return .and(parts.map { replaced($0, entity) })
     case .or(let parts): return .or(parts.map { replaced($0, entity) })
     case .not(let part): return .not(replaced(part, entity))
     case .any(let path, let part): return .any(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
     case .all(let path, let part): return .all(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
-    case .constant, .property, .object, .count, .remainder, .literal, .between: return expression
+    case .constant, .property, .object, .count, .remainder, .literal: return expression
     }
   }
 
+  /// An operand can also be a condition, which can contain IDs itself.
   private func replaced(
     _ operand: QueryExpression, comparedWith other: QueryExpression, _ entity: ManagedObjectModel.Entity
   ) -> QueryExpression {
-    guard case .constant(let value) = operand, let target = target(of: other, entity) else { return operand }
+    guard case .constant(let value) = operand, let target = target(of: other, entity) else { return replaced(operand, entity) }
     return .constant(replaced(value, target))
   }
 
   private func replaced(_ value: StoreValue, _ target: ManagedObjectModel.Entity) -> StoreValue {
-    guard case .objectID(let id) = value, !id.isTemporaryID else { return value }
-    let places = coordinator.places
-    guard let prefix = places.prefix(target.index, ofStore: id.storeNumber), let key = places.key(of: id),
-      prefix.rootNumber == id.rootNumber
-    else { return .objectID(id.withKey(.min)) }
-    return .objectID(id.withKey(key))
+    if case .objectID(let id) = value { .objectID(replacement(id, target)) } else { value }
   }
 
   /// The entity of the object that an expression references. Nil if the expression isn't an object or a relationship path.

@@ -42,4 +42,84 @@ import Testing
     #expect(try count(.comparison(one, .notEqualTo, other, [])) == 1)
     #expect(try count(.comparison(one, .equalTo, .constant(.objectID(right.objectID)), [])) == 1)
   }
+
+  /// A label for one object at most.
+  private static let labels: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription("Left"),
+        EntityDescription(
+          "Label", attributes: [AttributeDescription("one", .objectID, isOptional: true)], uniquenessConstraints: [["one"]]),
+      ])
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }()
+
+  /// Inserts an object of "Left" into each store, and an object with its ID into the same store. Returns the IDs.
+  private func fill(_ pack: StorePack, _ entity: String) throws -> [StoreValue] {
+    let context = try ManagedObjectContext(coordinator: pack.coordinator, classes: [])
+    var lefts: [ManagedObject] = []
+    for store in pack.stores {
+      let left = try context.insert(entityNamed: "Left")
+      try context.assign(left, to: store)
+      lefts.append(left)
+    }
+    try context.save()
+    for (store, left) in zip(pack.stores, lefts) {
+      let holder = try context.insert(entityNamed: entity)
+      holder["one"] = .objectID(left.objectID)
+      try context.assign(holder, to: store)
+    }
+    try context.save()
+    return lefts.map { .objectID($0.objectID) }
+  }
+
+  @Test(arguments: StorePair.allCases)
+  func `an attribute that contains an ID equals that ID in each of several stores`(_ pair: StorePair) throws {
+    let pack = try StorePack(pair.kinds, model: Self.model), ids = try fill(pack, "Note")
+    func count(_ expression: QueryExpression) throws -> Int {
+      let context = try ManagedObjectContext(coordinator: pack.coordinator, classes: [])
+      return try context.count(for: FetchRequest<ManagedObject>(entityName: "Note", where: FetchPredicate(expression)))
+    }
+    let one = QueryExpression.property("one")
+    for id in ids {
+      #expect(try count(.comparison(one, .equalTo, .constant(id), [])) == 1)
+      #expect(try count(.comparison(.constant(id), .equalTo, one, [])) == 1)
+      #expect(try count(.comparison(one, .notEqualTo, .constant(id), [])) == 1)
+    }
+    #expect(try count(.membership(one, ids)) == 2)
+    #expect(try count(.not(.membership(one, [.null] + ids))) == 0)
+  }
+
+  @Test(arguments: StorePair.allCases)
+  func `an object is found by a unique attribute that contains an ID in each of several stores`(_ pair: StorePair) throws {
+    let pack = try StorePack(pair.kinds, model: Self.labels), ids = try fill(pack, "Label")
+    for id in ids {
+      let context = try ManagedObjectContext(coordinator: pack.coordinator, classes: [])
+      let isIt = FetchPredicate<ManagedObject>(.comparison(.property("one"), .equalTo, .constant(id), []))
+      let found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Label", where: isIt))
+      #expect(try found.map { try $0.value(forKey: "one").storeValue } == [id])
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func `a condition on an ID can be compared with a Boolean value`(store: TestStore) throws {
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    let top = try context.insert(entityNamed: "Entry")
+    try context.save()
+    for _ in 0..<3 { try context.insert(entityNamed: "Entry").setValue(.objectID(top.objectID), forKey: "up") }
+    try context.save()
+    let fresh = try place.context(), id = StoreValue.objectID(top.objectID)
+    func count(_ condition: QueryExpression, is value: Bool) throws -> Int {
+      let predicate = FetchPredicate<ManagedObject>(.comparison(condition, .equalTo, .constant(.bool(value)), []))
+      return try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Entry", where: predicate))
+    }
+    let isBelow = QueryExpression.comparison(.property("up"), .equalTo, .constant(id), [])
+    #expect(try count(isBelow, is: true) == 3)
+    #expect(try count(isBelow, is: false) == 1)
+    #expect(try count(.membership(.object, [id]), is: true) == 1)
+    #expect(try count(.membership(.object, [id]), is: false) == 3)
+  }
 }
