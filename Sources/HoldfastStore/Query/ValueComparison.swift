@@ -115,7 +115,7 @@ public enum ComparisonCheck {
   public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
     if constant == .null { return true }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
-    if op.isOrder, column == .attribute(.objectID) { return false }
+    if op.isOrder, hasIDs(column) { return false }
     return isComparable(column, constant)
   }
 
@@ -125,6 +125,9 @@ public enum ComparisonCheck {
     if constant == .null { return }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
       throw QueryError(entity: entity, part: "\(op)", reason: "Only text supports this operator.")
+    }
+    if op.isOrder, hasIDs(column) {
+      throw QueryError(entity: entity, part: "\(op)", reason: "Object IDs have no order. Compare them for equality.")
     }
     guard !isComparable(column, op, constant) else { return }
     throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) can't be compared with this constant.")
@@ -144,6 +147,14 @@ public enum ComparisonCheck {
       default: throw fail("\(path) isn't a whole number.")
       }
     default: throw fail("Only an attribute or a count can have a remainder.")
+    }
+  }
+
+  /// Whether values are object IDs, which a constant can only equal.
+  private static func hasIDs(_ column: ColumnType) -> Bool {
+    switch column {
+    case .toOne, .attribute(.objectID): true
+    case .attribute: false
     }
   }
 

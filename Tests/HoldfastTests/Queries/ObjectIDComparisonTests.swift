@@ -122,4 +122,27 @@ import Testing
     #expect(try count(.membership(.object, [id]), is: true) == 1)
     #expect(try count(.membership(.object, [id]), is: false) == 3)
   }
+
+  @Test(arguments: TestStore.withChild)
+  func `an ordered comparison with an ID is refused`(store: TestStore) throws {
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    let entries = try (0..<3).map { _ in try context.insert(entityNamed: "Entry") }
+    for (entry, next) in zip(entries, entries.dropFirst()) { try entry.setValue(.objectID(next.objectID), forKey: "up") }
+    try context.save()
+    let ids = entries.map { StoreValue.objectID($0.objectID) }, fresh = try place.context()
+    func expectRefusal(_ expression: QueryExpression, _ location: SourceLocation = #_sourceLocation) {
+      #expect(throws: QueryError.self, "\(expression)", sourceLocation: location) {
+        try fresh.fetch(FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(expression)))
+      }
+    }
+    for path in ["up", "up.up", "o"].map({ QueryExpression.property(PropertyPath(dotted: $0)) }) + [.object] {
+      for op in [ComparisonOperator.lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo] {
+        expectRefusal(.comparison(path, op, .constant(ids[1]), []))
+        expectRefusal(.comparison(.constant(ids[1]), op, path, []))
+      }
+      expectRefusal(.between(path, ids[0], ids[2]))
+      expectRefusal(.any("down", .between(path, ids[0], ids[2])))
+    }
+  }
 }
