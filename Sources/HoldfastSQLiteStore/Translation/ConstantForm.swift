@@ -16,6 +16,8 @@ enum OperandKind: UInt8, Sendable, Hashable {
   case uuid
   case key
   case decimal
+  /// An attribute that contains an object ID. It is stored as text, but never equals or contains text.
+  case objectID
 
   init(_ column: ColumnType) {
     switch column {
@@ -25,7 +27,8 @@ enum OperandKind: UInt8, Sendable, Hashable {
       case .integer16, .integer32, .integer64, .boolean: self = .integer
       case .double, .float: self = .real
       case .date: self = .date
-      case .string, .uri, .objectID: self = .text
+      case .string, .uri: self = .text
+      case .objectID: self = .objectID
       case .binaryData, .transformable, .composite, .undefined: self = .data
       case .uuid: self = .uuid
       case .decimal: self = .decimal
@@ -37,7 +40,7 @@ enum OperandKind: UInt8, Sendable, Hashable {
   var isNumber: Bool {
     switch self {
     case .integer, .real, .date, .key: true
-    case .text, .data, .uuid, .decimal: false
+    case .text, .data, .uuid, .decimal, .objectID: false
     }
   }
 }
@@ -64,7 +67,7 @@ enum ConstantForm: Hashable {
     switch kind {
     case .integer: self = ConstantForm.integer(value)
     case .real, .date: self = ConstantForm.real(value, isDate: kind == .date)
-    case .text, .data, .uuid: self = ConstantForm.bytes(value, kind)
+    case .text, .data, .uuid, .objectID: self = ConstantForm.bytes(value, kind)
     case .key:
       if case .objectID(let id) = value { self = .exact(.integer(id.key.rawValue)) } else { self = .never }
     case .decimal: self = .never
@@ -84,7 +87,7 @@ enum ConstantForm: Hashable {
   private static func bytes(_ value: StoreValue, _ kind: OperandKind) -> ConstantForm {
     switch (value, kind) {
     case (.string(let text), .text), (.uri(let text), .text): .exact(.text(text))
-    case (.objectID(let id), .text): .exact(.text(id.uriRepresentation))
+    case (.objectID(let id), .objectID): .exact(.text(id.uriRepresentation))
     case (.data(let data), .data): .exact(.blob(Array(data)))
     case (.uuid(let uuid), .uuid): .exact(.blob(withUnsafeBytes(of: uuid.uuid) { Array($0) }))
     default: .never

@@ -79,7 +79,12 @@ private struct SlotMembership {
   }
 
   private func whole() -> (RowPointer) -> Bool {
-    let (slot, wanted) = (slot, Set(list.compactMap(\.equalInteger)))
+    let slot = slot
+    let wanted = Set(
+      list.compactMap { element -> Int64? in
+        if case .objectID(let id) = element { return id.key.rawValue }
+        return element.equalInteger
+      })
     return { wanted.contains($0.integer(slot)) }
   }
 
@@ -115,7 +120,6 @@ extension StoreValue {
   var equalInteger: Int64? {
     switch self {
     case .date(let number): return Int64(exactly: number)
-    case .objectID(let id): return id.key.rawValue
     case .decimal(let number):
       guard !number.isNaN, let whole = Int64(number.description.prefix { $0 != "." }) else { return nil }
       return Decimal(whole) == number ? whole : nil

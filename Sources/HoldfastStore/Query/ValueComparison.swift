@@ -55,7 +55,6 @@ public enum ValueComparison {
     case (.uuid(let x), .uuid(let y)): return order(withUnsafeBytes(of: x.uuid) { Array($0) }, withUnsafeBytes(of: y.uuid) { Array($0) })
     // Attributes contain the URI, as text.
     case (.objectID(let x), .objectID(let y)): return x == y ? 0 : order(Array(x.uriRepresentation.utf8), Array(y.uriRepresentation.utf8))
-    case (.objectID(let x), .int64(let y)), (.int64(let y), .objectID(let x)): return x.key.rawValue == y ? 0 : 1
     default: return nil
     }
   }

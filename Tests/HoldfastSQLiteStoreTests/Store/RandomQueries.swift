@@ -16,7 +16,7 @@ struct RandomGraph {
         AttributeDescription("f", .float, isOptional: true), AttributeDescription("s", .string, isOptional: true),
         AttributeDescription("s2", .string, isOptional: true), AttributeDescription("d", .date, isOptional: true),
         AttributeDescription("u", .uuid, isOptional: true), AttributeDescription("x", .binaryData, isOptional: true),
-        AttributeDescription("l", .uri, isOptional: true),
+        AttributeDescription("l", .uri, isOptional: true), AttributeDescription("o", .objectID, isOptional: true),
       ],
       relationships: [
         .toOne("owner", to: "Owner", inverse: "items"), .toMany("near", to: "Item", inverse: "far"),
@@ -43,7 +43,12 @@ struct RandomGraph {
 
   private static let texts = [
     "", "a", "A", "ab", "aB", "abc", "b", "é", "e\u{301}", "É", "ß", "ss", "日本", "日", "a\u{0}b", "a\u{0}", "\u{0}", "\u{7F}", "\u{10FFFF}",
-    "z", "straße", "%", "a_b", "'",
+    "z", "straße", "%", "a_b", "'", ids[0],
+  ]
+  /// IDs of objects in another store.
+  private static let ids = [
+    "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p4", "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p12",
+    "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/dog/p4",
   ]
   private static let integers: [Int64] = [0, 1, -1, 2, 3, 7, 32_767, -32_768, 100]
   private static let large: [Int64] = [.max, .min, 1 << 53, 1 << 53 + 1, -(1 << 53) - 1, .max - 1]
@@ -73,16 +78,12 @@ struct RandomGraph {
       case .string: return .string(pick(RandomGraph.texts))
       case .uri: return .uri(pick(RandomGraph.texts))
       case .uuid: return .uuid(UUID(uuid: (UInt8(random.next() % 3), 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(random.next() % 2))))
-      case .objectID: return identityOfSomebodyElse.map { .objectID($0) } ?? .null
+      case .objectID: return ManagedObjectID(uriRepresentation: pick(RandomGraph.ids)).map { .objectID($0) } ?? .null
       case .composite, .undefined: return .null
       case .binaryData, .transformable: return .data(Data(pick([[], [0], [0, 1], [255], [97]])))
       case .decimal: return .decimal(Decimal(string: pick(["0", "1", "2.5", "-1", "0.1", "9007199254740993", "2.4999999999999999999"]))!)
       }
     }
-  }
-
-  private var identityOfSomebodyElse: ManagedObjectID? {
-    ManagedObjectID(uriRepresentation: "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p4")
   }
 
   // MARK: Predicates
@@ -104,7 +105,7 @@ struct RandomGraph {
     guard case .attribute(let type) = column else { return value(column) }
     switch type {
     case .string, .uri: return chance(50) ? value(.attribute(.string)) : value(.attribute(.uri))
-    case .uuid, .binaryData: return value(column)
+    case .uuid, .binaryData, .objectID: return value(column)
     default:
       if chance(3) { return .double(.nan) }
       let others: [AttributeType] =
@@ -112,6 +113,9 @@ struct RandomGraph {
       return value(.attribute(pick(others)))
     }
   }
+
+  /// Whether values are IDs, which have no order in comparisons with constants.
+  private func hasIDs(_ column: ColumnType) -> Bool { column.cellKind == .key || column == .attribute(.objectID) }
 
   private mutating func toMany(_ entity: ManagedObjectModel.Entity) -> (PropertyPath, ManagedObjectModel.Entity) {
     var names: [String] = []
@@ -133,7 +137,7 @@ struct RandomGraph {
     switch random.next() % (depth > 0 ? 14 : 9) {
     case 0, 1:
       let (path, column) = path(entity)
-      let ops: [ComparisonOperator] = column.cellKind == .key ? [.equalTo, .notEqualTo] : orders
+      let ops: [ComparisonOperator] = hasIDs(column) ? [.equalTo, .notEqualTo] : orders
       let isText = column == .attribute(.string) || column == .attribute(.uri)
       let (left, right) = (QueryExpression.property(path), QueryExpression.constant(constant(column)))
       let op = pick(ops), folding = isText ? folding() : []
@@ -143,7 +147,7 @@ struct RandomGraph {
       return .comparison(.property(path), pick([.beginsWith, .endsWith, .contains]), .constant(value(.attribute(.string))), folding())
     case 3:
       let (path, column) = path(entity)
-      if column.cellKind == .key { return .membership(.property(path), (0..<random.next() % 7).map { _ in value(column) }) }
+      if hasIDs(column) { return .membership(.property(path), (0..<random.next() % 7).map { _ in value(column) }) }
       return chance(50)
         ? .between(.property(path), constant(column), constant(column))
         : .membership(.property(path), (0..<random.next() % 9).map { _ in constant(column) })

@@ -145,4 +145,34 @@ import Testing
       expectRefusal(.any("down", .between(path, ids[0], ids[2])))
     }
   }
+
+  @Test(arguments: TestStore.allCases)
+  func `an attribute with an ID differs from its URI as text, from its key and from a relationship to its object`(store: TestStore) throws {
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    let top = try context.insert(entityNamed: "Entry")
+    try context.save()
+    let entry = try context.insert(entityNamed: "Entry"), id = top.objectID
+    try entry.setValue(.objectID(id), forKey: "o")
+    try entry.setValue(.string(id.uriRepresentation), forKey: "s")
+    try entry.setValue(.uri(id.uriRepresentation), forKey: "l")
+    try entry.setValue(.int64(id.key.rawValue), forKey: "i64")
+    try entry.setValue(.objectID(id), forKey: "up")
+    try context.save()
+    let fresh = try place.context()
+    func count(_ op: ComparisonOperator, _ name: String, _ folding: TextFolding) throws -> Int {
+      let predicate = FetchPredicate<ManagedObject>(.comparison(.property("o"), op, .property(PropertyPath(name)), folding))
+      return try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Entry", where: predicate))
+    }
+    for name in ["s", "l", "i64", "up"] {
+      for folding in [[], .caseInsensitive] as [TextFolding] {
+        // The other object has no values, and nil equals nil.
+        #expect(try count(.equalTo, name, folding) == 1, "\(name)")
+        #expect(try count(.notEqualTo, name, folding) == 1, "\(name)")
+        for op in ComparisonOperator.allCases where op != .equalTo && op != .notEqualTo {
+          #expect(try count(op, name, folding) == 0, "\(op) \(name)")
+        }
+      }
+    }
+  }
 }
