@@ -100,7 +100,7 @@ struct QueryShape {
       shape.append(UInt8(truncatingIfNeeded: op.rawValue))
       shape.append(folding.rawValue)
       let kind = try append(operand: operand, entity)
-      bind(op, ConstantForm(constant, for: kind), folding)
+      bind(op, ConstantForm(constant, for: kind), kind == .text ? folding : [])
     case .operands:
       append(.comparison)
       shape.append(UInt8(truncatingIfNeeded: op.rawValue))

@@ -149,7 +149,7 @@ struct QueryTranslator {
     case .constants(let a, let b): return ValueComparison.holds(a, op, b, folding) ? "1" : "0"
     case .operand(let value, let op, let constant):
       let operand = try operand(value, &scope)
-      return comparison(operand.sql, op, ConstantForm(constant, for: operand.kind), folding)
+      return comparison(operand.sql, op, ConstantForm(constant, for: operand.kind), operand.kind == .text ? folding : [])
     case .operands:
       let first = try operand(left, &scope)
       return try comparison(first, op, try operand(right, &scope), folding)

@@ -175,7 +175,7 @@ public struct SortTerm: Sendable, Hashable, Codable {
   public var path: PropertyPath
   /// Whether the order is ascending. nil sorts before all values, NaN after all numbers; a descending order reverses both.
   public var isAscending: Bool
-  /// How text is folded before it is compared. Unfolded text is sorted by its UTF-8 bytes.
+  /// How text is folded before it is compared. Unfolded text is sorted by its UTF-8 bytes. Has no effect on other values.
   public var folding: TextFolding
 
   /// Creates a term.

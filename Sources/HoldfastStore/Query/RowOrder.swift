@@ -89,7 +89,7 @@ public struct RowOrder {
           order(DecimalText.value(a.bytes(slot)) ?? 0, DecimalText.value(b.bytes(slot)) ?? 0)
         }
       }
-      if folding.isEmpty { return { a, b in Bytes.order(a.bytes(slot), b.bytes(slot)).signum() } }
+      if folding.isEmpty || !column.isText { return { a, b in Bytes.order(a.bytes(slot), b.bytes(slot)).signum() } }
       return { a, b in folding.compare(a.bytes(slot), b.bytes(slot)).signum() }
     }
   }

@@ -94,7 +94,7 @@ struct SlotTest {
   private func bytesTest() -> Test? {
     guard let needle = constant.comparedBytes else { return nil }
     let slot = slot
-    if !folding.isEmpty { return foldedTest(needle) }
+    if !folding.isEmpty, column.isText { return foldedTest(needle) }
     switch op {
     case .equalTo: return { $0.isPresent(slot) && Bytes.equal($0.bytes(slot), needle) }
     case .notEqualTo: return { !($0.isPresent(slot) && Bytes.equal($0.bytes(slot), needle)) }

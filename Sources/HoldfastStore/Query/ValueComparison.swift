@@ -108,12 +108,17 @@ enum NearestNumber {
   static func double(_ value: Decimal) -> Double { Double(value.description) ?? .nan }
 }
 
+extension ColumnType {
+  /// Whether values are text, which can be searched and folded.
+  var isText: Bool { self == .attribute(.string) || self == .attribute(.uri) }
+}
+
 /// Refuses meaningless comparisons, such as a number with text.
 public enum ComparisonCheck {
   /// Whether a column can be compared with a constant. If not, the evaluator refuses the query.
   public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
     if constant == .null { return true }
-    if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
+    if op.isSubstring, !column.isText { return false }
     if op.isOrder, hasIDs(column) { return false }
     return isComparable(column, constant)
   }
@@ -122,7 +127,7 @@ public enum ComparisonCheck {
     _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String
   ) throws(QueryError) {
     if constant == .null { return }
-    if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
+    if op.isSubstring, !column.isText {
       throw QueryError(entity: entity, part: "\(op)", reason: "Only text supports this operator.")
     }
     if op.isOrder, hasIDs(column) {

@@ -77,10 +77,10 @@ struct RandomGraph {
       case .date: return .date(pick(RandomGraph.reals))
       case .string: return .string(pick(RandomGraph.texts))
       case .uri: return .uri(pick(RandomGraph.texts))
-      case .uuid: return .uuid(UUID(uuid: (UInt8(random.next() % 3), 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(random.next() % 2))))
+      case .uuid: return .uuid(UUID(uuid: (pick([0, 1, 65, 97]), 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(random.next() % 2))))
       case .objectID: return ManagedObjectID(uriRepresentation: pick(RandomGraph.ids)).map { .objectID($0) } ?? .null
       case .composite, .undefined: return .null
-      case .binaryData, .transformable: return .data(Data(pick([[], [0], [0, 1], [255], [97]])))
+      case .binaryData, .transformable: return .data(Data(pick([[], [0], [0, 1], [255], [65], [66], [97]])))
       case .decimal: return .decimal(Decimal(string: pick(["0", "1", "2.5", "-1", "0.1", "9007199254740993", "2.4999999999999999999"]))!)
       }
     }
@@ -138,9 +138,8 @@ struct RandomGraph {
     case 0, 1:
       let (path, column) = path(entity)
       let ops: [ComparisonOperator] = hasIDs(column) ? [.equalTo, .notEqualTo] : orders
-      let isText = column == .attribute(.string) || column == .attribute(.uri)
       let (left, right) = (QueryExpression.property(path), QueryExpression.constant(constant(column)))
-      let op = pick(ops), folding = isText ? folding() : []
+      let op = pick(ops), folding = folding()
       return chance(20) ? .comparison(right, op, left, folding) : .comparison(left, op, right, folding)
     case 2:
       let (path, _) = path(entity, text: true)
@@ -153,7 +152,7 @@ struct RandomGraph {
         : .membership(.property(path), (0..<random.next() % 9).map { _ in constant(column) })
     case 4:
       let (left, _) = path(entity), (right, _) = path(entity)
-      return .comparison(.property(left), pick(orders), .property(right), [])
+      return .comparison(.property(left), pick(orders), .property(right), folding())
     case 5:
       let (left, _) = path(entity, text: true), (right, _) = path(entity, text: true)
       return .comparison(.property(left), pick(ComparisonOperator.allCases), .property(right), folding())
@@ -181,9 +180,8 @@ struct RandomGraph {
 
   mutating func sorts(_ entity: ManagedObjectModel.Entity) -> [SortTerm] {
     (0..<random.next() % 4).map { _ in
-      let (path, column) = path(entity)
-      let isText = column == .attribute(.string) || column == .attribute(.uri)
-      return SortTerm(path, isAscending: chance(50), folding: isText ? folding() : [])
+      let (path, _) = path(entity)
+      return SortTerm(path, isAscending: chance(50), folding: folding())
     }
   }
 }
