@@ -175,4 +175,33 @@ import Testing
       }
     }
   }
+
+  @Test(arguments: TestStore.allCases)
+  func `groups of an attribute with IDs are sorted by their URIs, nil first`(store: TestStore) throws {
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    func id(_ key: Int, in store: String) throws -> ManagedObjectID {
+      try #require(ManagedObjectID(uriRepresentation: "x-coredata://\(store)/Entry/p\(key)"))
+    }
+    let own = try context.insert(entityNamed: "Entry")
+    try context.save()
+    let first = "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", second = "7BA7B810-9DAD-11D1-80B4-00C04FD430C8"
+    var ids = try [id(4, in: second), id(4, in: first), id(12, in: first), id(1, in: first), id(12, in: second)] + [own.objectID]
+    // Also in the reverse order, because groups are found in the order of the rows.
+    for _ in 0..<2 {
+      for id in ids {
+        try context.insert(entityNamed: "Entry").setValue(.objectID(id), forKey: "o")
+        try context.save()
+      }
+      let request = DictionaryFetchRequest<ManagedObject>(
+        entityName: "Entry", columns: ["id": .property("o"), "n": .count()], groupedBy: ["o"])
+      let groups = try place.context().fetch(request).map { $0["id"] ?? .null }
+      let sorted = ids.sorted { $0.uriRepresentation.utf8.lexicographicallyPrecedes($1.uriRepresentation.utf8) }
+      let expected: [StoreValue] = [.null] + sorted.map { .objectID($0) }
+      #expect(groups == expected, "\(store)")
+      for object in try context.fetch(FetchRequest<ManagedObject>(entityName: "Entry")) where object != own { context.delete(object) }
+      try context.save()
+      ids.reverse()
+    }
+  }
 }

@@ -65,10 +65,10 @@ extension ContextCore {
       entity: entity, predicate: try predicate(request.predicate?.expression, entity),
       output: .aggregates(plan), includesSubentities: request.includesSubentities, options: requests.ofFetch)
     let rows = try persistentStoreCoordinator.aggregate(query, plan, in: pinnedStores())
-    let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     return rows.sorted { a, b in
-      for place in places {
-        let order = GroupOrder.order(a[place], b[place], places: self.places)
+      for (place, column) in columns.enumerated() {
+        guard case .group(let slot) = column else { continue }
+        let order = GroupOrder.order(a[place], b[place], entity.layout.columns[slot], places)
         if order != 0 { return order < 0 }
       }
       return false
@@ -309,12 +309,15 @@ final class ObjectSink: ReceivingSink {
 
 /// The order of groups' values: nil first, NaN after all numbers, otherwise as in sorted fetches.
 enum GroupOrder {
-  static func order(_ a: StoreValue, _ b: StoreValue, places: StorePlaces) -> Int {
+  static func order(_ a: StoreValue, _ b: StoreValue, _ column: ColumnType, _ places: StorePlaces) -> Int {
     if a == b { return 0 }
     if a == .null { return -1 }
     if b == .null { return 1 }
     if a.isNaN || b.isNaN { return a.isNaN == b.isNaN ? 0 : a.isNaN ? 1 : -1 }
-    if case .objectID(let x) = a, case .objectID(let y) = b { return places.key(of: x) ?? 0 < places.key(of: y) ?? 0 ? -1 : 1 }
+    // Destinations are sorted by their keys, attributes by the URIs that they contain.
+    if case .toOne = column, case .objectID(let x) = a, case .objectID(let y) = b {
+      return places.key(of: x) ?? 0 < places.key(of: y) ?? 0 ? -1 : 1
+    }
     return ValueComparison.holds(a, .lessThan, b) ? -1 : 1
   }
 }
