@@ -134,7 +134,7 @@ struct QueryTranslator {
     let operand = try operand(value, &scope)
     let members = MembershipList(list, operand.kind)
     let isNull = members.hasNull ? "\(operand.sql) IS NULL" : ""
-    if members.bindings.isEmpty { return members.hasNull ? "(\(isNull))" : "0" }
+    if members.bindings.isEmpty { return members.hasNull ? "(\(isNull))" : QueryTranslator.constant(false, operand.sql) }
     let list = members.isTable ? "\(ListTable.name)(\(placeholder()))" : "(\(placeholders(members.bindings.count)))"
     let isMember = "\(operand.sql) IN \(list)"
     return members.hasNull ? "(\(isMember) OR \(isNull))" : "(\(isMember))"
@@ -158,14 +158,18 @@ struct QueryTranslator {
 
   private mutating func comparison(_ operand: String, _ op: ComparisonOperator, _ form: ConstantForm, _ folding: TextFolding) -> String {
     switch form {
-    case .null: return op == .equalTo ? "(\(operand) IS NULL)" : op == .notEqualTo ? "(\(operand) IS NOT NULL)" : "0"
-    case .never: return op == .notEqualTo ? "1" : "0"
+    case .null:
+      if op != .equalTo && op != .notEqualTo { return QueryTranslator.constant(false, operand) }
+      return op == .equalTo ? "(\(operand) IS NULL)" : "(\(operand) IS NOT NULL)"
+    case .never: return QueryTranslator.constant(op == .notEqualTo, operand)
     case .exact(.text(let text)) where op.isSubstring || !folding.isEmpty: return textComparison(operand, op, text, folding)
     case .exact:
       switch op {
       case .equalTo: return "(\(operand) = \(placeholder()))"
       case .notEqualTo: return "(\(operand) IS NOT \(placeholder()))"
-      default: return op.isOrder ? "(\(operand) \(QueryTranslator.sign(op)) \(placeholder()))" : "0"
+      default:
+        let place = placeholder()
+        return op.isOrder ? "(\(operand) \(QueryTranslator.sign(op)) \(place))" : QueryTranslator.constant(false, "\(operand) = \(place)")
       }
     case .above:
       let place = placeholder()
@@ -176,6 +180,13 @@ struct QueryTranslator {
       default: return "(\(place) IS NULL)"
       }
     }
+  }
+
+  /// A condition with the same result for every row. It contains the placeholders of its operand, because their values are bound.
+  private static func constant(_ holds: Bool, _ operand: String) -> String {
+    let result = holds ? "1" : "0"
+    if !operand.utf8.contains(UInt8(ascii: "?")) { return result }
+    return holds ? "(1 OR \(operand))" : "(0 AND \(operand))"
   }
 
   private static func sign(_ op: ComparisonOperator) -> String {
@@ -208,7 +219,7 @@ struct QueryTranslator {
   ) throws -> String {
     if a.kind == .decimal || b.kind == .decimal { throw QueryPaths.unsupported("A comparison of decimals") }
     if op.isSubstring {
-      guard a.kind == .text, b.kind == .text else { return "0" }
+      guard a.kind == .text, b.kind == .text else { return QueryTranslator.constant(false, "\(a.sql) = \(b.sql)") }
       return "\(SQLFunctions.compare)(\(a.sql), \(b.sql), \(op.rawValue), \(folding.rawValue))"
     }
     let areComparable = a.kind == b.kind || (a.kind.isNumber && b.kind.isNumber)
@@ -216,7 +227,7 @@ struct QueryTranslator {
       switch op {
       case .equalTo: return "(\(a.sql) IS NULL AND \(b.sql) IS NULL)"
       case .notEqualTo: return "(\(a.sql) IS NOT NULL OR \(b.sql) IS NOT NULL)"
-      default: return "0"
+      default: return QueryTranslator.constant(false, "\(a.sql) = \(b.sql)")
       }
     }
     if a.kind == .text, !folding.isEmpty { return "\(SQLFunctions.compare)(\(a.sql), \(b.sql), \(op.rawValue), \(folding.rawValue))" }

@@ -1,0 +1,51 @@
+import Holdfast
+import Testing
+
+/// Comparisons of remainders and counts whose result is the same for all objects.
+@Suite struct RemainderTests {
+  private func context(_ store: TestStore) throws -> ManagedObjectContext {
+    let place = try store.makePlace(), context = try place.context()
+    for number in 0..<6 {
+      let dog = context.dog("\(number)", age: number)
+      dog.chip = number % 2 == 0 ? Int64(number) : nil
+    }
+    try context.save()
+    return try place.context()
+  }
+
+  @Test(arguments: TestStore.withChild)
+  func `no remainder is in an empty list`(_ store: TestStore) throws {
+    let context = try context(store), none: [Int] = []
+    #expect(try context.count(Dog.self) { ($0.age % 3).isIn(none) } == 0)
+    #expect(try context.count(Dog.self) { !($0.age % 3).isIn(none) } == 6)
+    #expect(try context.fetch(Dog.self, sortedBy: [.ascending(\.age)]) { ($0.age % 3).isIn(none) || $0.age > 3 }.map(\.age) == [4, 5])
+    #expect(try context.fetch(Dog.self, sortedBy: [.ascending(\.age)]) { $0.age > 3 && !($0.age % 3).isIn(none) }.map(\.age) == [4, 5])
+  }
+
+  @Test(arguments: TestStore.withChild)
+  func `a remainder or a count that can't be compared with the other side differs from it and has no order`(_ store: TestStore) throws {
+    let context = try context(store)
+    func count(_ expression: QueryExpression) throws -> Int {
+      try context.count(for: FetchRequest<Dog>(where: FetchPredicate(expression)))
+    }
+    let operands: [QueryExpression] = [
+      .remainder(.property("age"), 3), .remainder(.property("chip"), 3), .remainder(.count("friends"), 3), .count("friends"),
+    ]
+    for operand in operands {
+      let comment = Comment(rawValue: "\(operand) on \(store)")
+      for other in [StoreValue.double(.nan), .string("1")] {
+        #expect(try count(.comparison(operand, .equalTo, .constant(other), [])) == 0, comment)
+        #expect(try count(.comparison(operand, .notEqualTo, .constant(other), [])) == 6, comment)
+        #expect(try count(.comparison(operand, .lessThan, .constant(other), [])) == 0, comment)
+        #expect(try count(.membership(operand, [other])) == 0, comment)
+        #expect(try count(.between(operand, other, other)) == 0, comment)
+      }
+      #expect(try count(.comparison(operand, .lessThanOrEqualTo, .constant(.null), [])) == 0, comment)
+      #expect(try count(.between(operand, .null, .null)) == 0, comment)
+      #expect(try count(.comparison(operand, .lessThan, .property("name"), [])) == 0, comment)
+      #expect(try count(.comparison(.property("name"), .contains, operand, [])) == 0, comment)
+      #expect(try count(.comparison(operand, .beginsWith, .constant(.int64(0)), [])) == 0, comment)
+      #expect(try count(.comparison(.constant(.string("0")), .beginsWith, operand, [])) == 0, comment)
+    }
+  }
+}
