@@ -219,6 +219,28 @@ final class Genre: ManagedObject {
     #expect(titles(album) == "acdbe")
   }
 
+  /// A save that failed has assigned order keys to a list with as many objects as the one that is saved, which needs no order keys.
+  @Test(arguments: TestStore.withChild, [false, true])
+  func whatLeavesAListAfterAFailedSaveDoesNotReturnWithTheNextOne(_ store: TestStore, _ isSaved: Bool) throws {
+    let place = try filled(store, "ab"), context = try place.context(), other = try place.context()
+    let a = try album("A", context), b = try album("B", context)
+    try context.save()
+    let c = track("c", context), d = track("d", context)
+    if isSaved { try context.save() }
+    try album("B", other).name = "C"
+    try other.save()
+    b.name = "D"
+    a.tracks.append(c)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .conflict)
+    try context.refresh(b, mergeChanges: false)
+    a.tracks.remove(c)
+    a.tracks.append(d)
+    context.delete(d)
+    try context.save()
+    #expect(titles(a) == "ab" && c.album == nil && !context.hasChanges)
+    #expect(try titles(album("A", place.context())) == "ab")
+  }
+
   @Test(arguments: TestStore.withChild) func deletedObjectsLeaveTheOrderOfTheOthers(_ store: TestStore) throws {
     let place = try filled(store), context = try place.context()
     let album = try album("A", context)

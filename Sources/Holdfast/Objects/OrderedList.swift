@@ -22,7 +22,7 @@ final class OrderedList {
   private(set) var count = 0
   /// The list at the last save, from the first change on, for a rollback.
   private var settled: [Entry]?
-  /// All entries with the order keys assigned by a save, until it succeeds.
+  /// All entries with the order keys assigned by a save, until it succeeds or the list changes.
   private(set) var assigned: [Entry]?
   private var hiddenCount = 0
   /// The generation of the deletions, and the number of their keys, that were applied to the list; nil to apply all again.
@@ -176,6 +176,8 @@ final class OrderedList {
   /// Call it before every change.
   private func noteChange() {
     if settled == nil { settled = chunks.flatMap(\.entries) }
+    // A save that failed has assigned order keys to the former list. The next one may not assign any, if it needs none.
+    assigned = nil
   }
 
   /// Accepts the list as saved, with the assigned order keys.
