@@ -198,8 +198,9 @@ extension ContextCore {
   /// Makes an object that this context inserts again an update of the row that another context has inserted before it.
   func update(_ object: ManagedObject, on current: CurrentRow) {
     let layout = object.entity.layout
+    // In the order that the context has given them.
     var added: [[ObjectKey]] = []
-    if let states = object.toMany { added = (0..<object.plan.toManyCount).map { states[$0].contents.keys } }
+    if let states = object.toMany { added = (0..<object.plan.toManyCount).map { states[$0].keys } }
     if let own = object.row {
       var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: pool)
       for slot in layout.slots { merged.copy(slot, of: own, layout, in: pool) }

@@ -640,6 +640,28 @@ import Testing
     #expect(try Lists.names(of: lists.items(lists.reopened())) == ["a", "b", "c"])
   }
 
+  /// Another context has inserted the list again before. The items are ordered between both insertions and the save.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.objectTrump, .overwrite])
+  func aListThatBothInsertAgainKeepsTheOrderOfItsNewItems(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let lists = try Lists(store, []), (ours, theirs) = try lists.place.twoContexts(), third = try lists.place.context()
+    let mine = try ours.existingObject(with: lists.id), items = try mine.ordered(forKey: "items")
+    let other = try theirs.existingObject(with: lists.id)
+    theirs.mergePolicy = .mergeByPropertyObjectTrump
+    try mine.setValue("ours", forKey: "name")
+    for name in ["a", "b", "c"] { try items.append(Lists.newItem(name, ours)) }
+    third.delete(try third.existingObject(with: lists.id))
+    try third.save()
+    let error = try #require(throws: PersistenceError.self) { try ours.save() }
+    try ours.resolveConflicts(of: error, using: policy.policy)
+    items.reverse()
+    try other.setValue("theirs", forKey: "name")
+    try theirs.save()
+    ours.mergePolicy = policy.policy
+    try ours.save()
+    #expect(try Lists.names(of: items) == ["c", "b", "a"] && !ours.hasChanges)
+    #expect(try Lists.names(of: lists.items(lists.reopened())) == ["c", "b", "a"])
+  }
+
   /// The bug: our context had the list in memory before the other one appended the item. So the save neither reported the list nor changed
   /// its version, and the other context kept the item in it.
   @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.rollback, .storeTrump])
