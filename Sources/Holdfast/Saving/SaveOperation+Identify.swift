@@ -66,6 +66,18 @@ extension SaveOperation {
     }
   }
 
+  /// Gives new objects of stores that didn't commit their permanent keys if other stores have committed their IDs as values. They stay new.
+  ///
+  /// The next save would reserve other keys, and the stored IDs would be of no object.
+  func keepIDs(storedBy committed: [StoreChanges]) {
+    let stored = temporaryKeys(inValuesOf: committed)
+    if stored.isEmpty { return }
+    for part in parts where !part.isCommitted && part.inserted.contains(where: { stored.contains($0.objectKey) }) {
+      // All of its objects, because they may refer to each other. Relationships don't reference objects of other stores.
+      usePermanentKeys(of: part, in: part.inserted + part.updated + part.deleted) { savedKey($0) ?? $0 }
+    }
+  }
+
   /// Replaces IDs that the store reported by the context's IDs of the same objects.
   func useKnownIDs(in conflicts: inout [ConstraintConflict]) {
     var known: [ManagedObjectID: ManagedObjectID] = [:]

@@ -42,6 +42,17 @@ extension SaveOperation {
     return object
   }
 
+  /// The temporary keys of the new objects whose IDs are values of objects that are saved in some stores.
+  func temporaryKeys(inValuesOf parts: [StoreChanges]) -> Set<ObjectKey> {
+    var found: Set<ObjectKey> = []
+    for part in parts {
+      for objects in [part.inserted, part.updated] {
+        forEachTemporaryID(objects) { _, _, id in if let target = target(of: id) { found.insert(target.objectKey) } }
+      }
+    }
+    return found
+  }
+
   /// Builds rows in which permanent IDs replace temporary ones. The objects adopt them when the save succeeds.
   func replaceTemporaryIDs() {
     for part in parts {

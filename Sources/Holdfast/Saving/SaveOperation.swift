@@ -296,6 +296,7 @@ final class SaveOperation {
         if isUncertain { keepUncertain(part) }
         let saved = parts.filter { $0.isCommitted && !$0.request.isEmpty }
         if saved.isEmpty { throw SaveFailure.refusal(error, self) }
+        keepIDs(storedBy: saved)
         incompletion = SaveFailure.incomplete(
           saved, without: parts.filter { !$0.isCommitted }, uncertain: isUncertain ? part : nil, error)
         break

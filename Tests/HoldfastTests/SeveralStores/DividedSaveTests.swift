@@ -230,6 +230,30 @@ import Testing
     #expect(try pack.context().one(Dog.self) { $0.name == "b" }?.friends.map(\.name) == ["old there"])
   }
 
+  /// The first store has committed an ID that the second one hadn't given to the object yet.
+  @Test(arguments: StorePair.allCases) func anObjectKeepsAnIDThatAnIncompleteSaveHasStored(_ pair: StorePair) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("about", .objectID, isOptional: true)],
+        relationships: [.toMany("parts", to: "Note", inverse: "whole"), .toOne("whole", to: "Note", inverse: "parts")])
+    ])
+    let pack = try StorePack(pair.kinds, model: model), context = try ManagedObjectContext(coordinator: pack.coordinator)
+    let (a, b, part) = (context.make("Note"), context.make("Note"), context.make("Note"))
+    for object in [b, part] { try context.assign(object, to: pack.stores[1]) }
+    b.many("parts").insert(part)
+    a["about"] = .objectID(b.objectID)
+    pack.faults[1].fail(.commit, with: refusal)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .incompleteSave)
+    #expect(!a.hasChanges && b.isInserted && part.isInserted)
+    #expect(a["about"] == .objectID(b.objectID) && Array(b.many("parts")) == [part])
+    try context.save()
+    #expect(a["about"] == .objectID(b.objectID) && !context.hasChanges)
+    let other = try ManagedObjectContext(coordinator: pack.coordinator)
+    #expect(try other.existingObject(with: a.objectID)["about"] == .objectID(b.objectID))
+    #expect(try other.existingObject(with: b.objectID).many("parts").map(\.objectID) == [part.objectID])
+    #expect(pack.coordinator.persistentStore(for: b.objectID) == pack.stores[1])
+  }
+
   @Test(arguments: StorePair.allCases) func aConflictInTheSecondStoreNamesItsObject(_ pair: StorePair) throws {
     let pack = try StorePack(pair), a = try pack.context()
     let here = a.dog("here"), there = a.dog("there")
