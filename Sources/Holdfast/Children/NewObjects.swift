@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// The objects that a child's save inserts into its parent, and the links among them.
 ///
-/// A link to an object that exists in the parent is added like any other. Links among new objects fill lists that are empty, so they are sorted
-/// by counting, and each list is filled at once.
+/// A link to an object that exists in the parent is added like any other. Links among new objects usually fill empty lists, so they are
+/// sorted by counting, and each list is filled at once.
 struct NewObjects {
   /// The new objects of an entity: consecutive numbers in the order of the keys.
   private struct Part {
@@ -75,6 +75,9 @@ struct NewObjects {
   }
 
   /// Appends the destinations to the lists of a to-many relationship, in the order of the links.
+  ///
+  /// A list isn't empty if the parent has linked an object that is inserted again as a fault, perhaps to the same objects. Nor is one that
+  /// got objects of another entity before.
   func fill(_ index: Int, _ links: Links) {
     if links.owners.isEmpty { return }
     // First the number of each owner's links, then the place of its next one.
@@ -88,7 +91,12 @@ struct NewObjects {
     }
     var start = 0
     for number in objects.indices where Int(next[number]) > start {
-      objects[number].toManyStates()[index].append(new: sorted[start..<Int(next[number])])
+      let states = objects[number].toManyStates(), keys = sorted[start..<Int(next[number])]
+      if states[index].contents.isEmpty {
+        states[index].append(new: keys)
+      } else {
+        for key in keys { _ = states[index].add(key, isNew: false) }
+      }
       start = Int(next[number])
     }
   }

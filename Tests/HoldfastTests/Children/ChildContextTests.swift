@@ -1172,6 +1172,26 @@ import Testing
     #expect(saved.age == 10 && saved.friends.map(\.name) == ["Rex"] && saved.friendOf.map(\.name) == ["Rex"])
   }
 
+  /// The parent has linked two faults, and the child has linked the same objects. Others have deleted both.
+  @Test(arguments: TestStore.allCases) func aLinkThatTheParentHasTooIsAddedOnceToObjectsThatAreInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try child.one(Dog.self) { $0.name == "Rex" })
+    let kept = try [fido, rex].map { try #require(try parent.object(with: $0.objectID) as? Dog) }
+    let other = try family.place.context()
+    for dog in [fido, rex] { other.delete(try other.existingDog(dog.objectID)) }
+    try other.save()
+    kept[0].friends.insert(kept[1])
+    fido.friends.insert(rex)
+    for dog in [fido, rex] { dog.age = 10 }
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(kept.allSatisfy { $0.isInserted && $0.age == 10 })
+    #expect(kept[0].friends.map(\.name) == ["Rex"] && kept[1].friendOf.map(\.name) == ["Fido"])
+    try parent.save()
+    let saved = try family.place.context().existingDog(fido.objectID)
+    #expect(saved.friends.map(\.name) == ["Rex"] && saved.friends.count == 1)
+  }
+
   @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
     other.mergePolicy = .mergeByPropertyObjectTrump
