@@ -156,6 +156,15 @@ extension ManagedObject {
     }
   }
 
+  /// Whether a transient relationship contains a new object.
+  final var linksNewObjects: Bool {
+    guard let toMany else { return false }
+    return (-plan.transientLinkCount..<0).contains { index in
+      let destination = plan.toMany[index].destination
+      return toMany[index].contents.withKeys { keys in keys.contains { context.registered(destination, $0)?.isInserted == true } }
+    }
+  }
+
   /// Replaces temporary keys of new objects with their permanent keys.
   ///
   /// - Parameter translation: The permanent key of a temporary key; nil for a deleted object.

@@ -218,7 +218,8 @@ extension SaveOperation {
     let isComplete = incompletion == nil && completed?.changedSince.isEmpty != false
     let rest = isComplete ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
     if !settlesWithRows { for object in context.changes.objects where isComplete || isSettled(object) { settle(object) } }
-    context.changes.settle(keeping: rest)
+    let kept = rest + objects(linkedTo: rest)
+    context.changes.settle(keeping: kept)
     if context.merging.hasUnmerged {
       context.merging.forgetUnmerged(parts.filter(\.isCommitted).flatMap { $0.published.flatMap(\.objects) })
     }
@@ -228,6 +229,18 @@ extension SaveOperation {
       pending[context.graph.entities[object.flags.entityIndex].root, default: []].insert(object.objectKey)
     }
     context.deletions.settle(pending: pending, isComplete: rest.isEmpty)
+  }
+
+  /// The settled objects with transient links to new objects among those that aren't settled.
+  ///
+  /// They stay in the list of changed objects, without changes: their links must follow when the new objects get permanent keys, or are
+  /// rolled back.
+  private func objects(linkedTo rest: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
+    guard context.graph.hasTransientLinks, rest.contains(where: \.isInserted) else { return [] }
+    let unsettled = Set(rest)
+    let linked = ContiguousArray(context.changes.objects.filter { !unsettled.contains($0) && $0.linksNewObjects })
+    for object in linked { object.flags.insert(.inList) }
+    return linked
   }
 
   private func settle(_ object: ManagedObject) {

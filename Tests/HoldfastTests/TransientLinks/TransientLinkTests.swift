@@ -1,4 +1,5 @@
 import Holdfast
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
@@ -176,6 +177,36 @@ import Testing
     a.last = b
     try context.save()
     #expect(a.last == b && names(a.seen) == ["b"])
+  }
+
+  /// The linked object is inserted when the outcome of the other one's save is unknown, and saved when it is known.
+  @Test(arguments: [TestStore.memory, .sqlite, .weakest], OutcomeStore.Loss.allCases)
+  func thoseToAnObjectThatIsInsertedAfterASaveWithAnUnknownOutcomeStay(_ store: TestStore, _ loss: OutcomeStore.Loss) throws {
+    let stack = try LossyStack(store, model: Web.model, classes: Web.classes), context = stack.context, a = context.node("a")
+    stack.saveInVain(loss)
+    let b = context.node("b")
+    a.pick = b
+    a.seen.insert(b)
+    a.queue.append(b)
+    try context.save()
+    #expect(a.pick == b && Array(a.seen) == [b] && Array(a.queue) == [b] && Array(b.pickedBy) == [a] && !context.hasChanges)
+  }
+
+  /// The linked object is in a store that doesn't commit.
+  @Test(arguments: StorePair.allCases, [false, true])
+  func thoseToAnObjectThatAnIncompleteSaveLeavesOutFollowIt(_ pair: StorePair, _ isRolledBack: Bool) throws {
+    let pack = try StorePack(pair.kinds, model: Web.model)
+    let context = try ManagedObjectContext(coordinator: pack.coordinator, classes: Web.classes)
+    let (a, b) = (context.node("a"), context.node("b"))
+    try context.assign(b, to: pack.stores[1])
+    a.pick = b
+    a.seen.insert(b)
+    pack.faults[1].fail(.commit, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .incompleteSave)
+    #expect(a.pick == b && Array(a.seen) == [b] && !a.hasChanges && context.updatedObjects.isEmpty)
+    if isRolledBack { context.rollback() } else { try context.save() }
+    #expect(a.pick == (isRolledBack ? nil : b) && Array(a.seen) == (isRolledBack ? [] : [b]) && !context.hasChanges)
+    if !isRolledBack { #expect(Array(b.pickedBy) == [a] && !b.objectID.isTemporaryID) }
   }
 
   @Test(arguments: [TestStore.memory, .sqlite, .second]) func rollbackKeepsThemAndARefreshWithoutMergingForgetsThemAtBothEnds(
