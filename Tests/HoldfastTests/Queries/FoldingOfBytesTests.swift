@@ -45,7 +45,7 @@ import Testing
             let term = FetchSortDescriptor<ManagedObject>(SortTerm(path, isAscending: isAscending, folding: folding))
             let request = FetchRequest<ManagedObject>(
               entityName: "Entry", where: expression.map { FetchPredicate($0) }, sortedBy: [term], limit: 9)
-            return try context.fetch(request).map { try $0.value(forKey: "i32").storeValue }
+            return try context.fetch(request).compactMap { try $0.value(forKey: "i32").storeValue }
           }
           func compared(_ op: ComparisonOperator) -> QueryExpression {
             .comparison(.property(path), op, .constant(values[0]), folding)
