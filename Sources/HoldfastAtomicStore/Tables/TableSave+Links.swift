@@ -106,6 +106,7 @@ extension TableSave {
 
   /// Removes the references to deleted rows.
   mutating func severDeletedRows() {
+    if request.entities.allSatisfy({ $0.deleted.keys.isEmpty }) { return }
     var emptied: [Int: [ObjectKey: Set<SlotIndex>]] = [:]
     var links: [[SaveRequest.Link]] = Array(repeating: [], count: adjacencies.count)
     for changes in request.entities where !changes.deleted.keys.isEmpty {
