@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// The positions of the sections of links in a directory, by relationship.
 struct LinkPlaces: Sendable {
-  /// The sections of a relationship; nil for kinds of which the file has none.
+  /// The sections of a relationship. Nil if the file has no sections of that kind.
   private struct Sections {
     var links: Range<Int>?
     var order: Range<Int>?
