@@ -1,4 +1,5 @@
 import Foundation
+import Holdfast
 import HoldfastPropertyList
 import HoldfastStore
 import HoldfastStoreConformance
@@ -119,6 +120,20 @@ import Testing
         #expect(error.code == .notAStore && error.reason.contains(encoding), "\(error)")
       }
     }
+  }
+
+  @Test(arguments: ["UTF-16le", "UTF-16be"]) func `a repair converts the texts of a database in UTF-16`(encoding: String) throws {
+    let folder = TemporaryFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("Ada Ωmega")]])
+    try tested.store.close()
+    try copy(folder.file(), to: folder.file("copy.sqlite"), encoding: encoding)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(
+      .sqlite(at: folder.file("copy.sqlite")), to: .sqlite(at: folder.file("repaired.sqlite")), model: tested.model)
+    #expect(report.isComplete, "\(report)")
+    let repaired = try StoreUnderTest(folder, tested.model, name: "repaired.sqlite")
+    let slot = try #require(try repaired.entity("Company").slot(named: "name"))
+    #expect(try repaired.all("Company").map { $0[slot] } == [.string("Ada Ωmega")])
   }
 
   @Test func `a file can be opened only once per process`() throws {
