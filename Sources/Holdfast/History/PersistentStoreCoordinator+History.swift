@@ -98,6 +98,8 @@ extension PersistentStoreCoordinator {
   public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
     var count = 0
     try refuseForeign(token, HistoryDeletionRequest.operation)
+    // No transaction is earlier than a time that is no number. A store that compared with it would find none to keep.
+    if let date, date.timeIntervalSinceReferenceDate.isNaN { return 0 }
     try forEachHistory(HistoryDeletionRequest.operation) { store in
       if let token, token.states[store.identifier] == nil { return }
       let request = HistoryDeletionRequest(upTo: token?.states[store.identifier], earlierThan: date)

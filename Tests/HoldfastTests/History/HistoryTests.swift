@@ -202,6 +202,8 @@ import Testing
       // It is the position after all transactions.
       #expect(try coordinator.fetchHistory(after: found.token).transactions.isEmpty)
     }
+    // No transaction is earlier than a time that is no number.
+    #expect(try coordinator.deleteHistory(upTo: nil, before: Date(timeIntervalSinceReferenceDate: .nan)) == 0)
     let limit = all[3].timestamp, deleted = all.prefix { $0.timestamp < limit }
     #expect(try coordinator.deleteHistory(upTo: nil, before: limit) == deleted.count)
     #expect(try coordinator.fetchHistory().transactions == Array(all.dropFirst(deleted.count)))
