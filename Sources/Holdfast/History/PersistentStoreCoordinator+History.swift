@@ -92,13 +92,13 @@ extension PersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - token: The last transaction to delete in each store. Stores that it doesn't include keep their histories. Nil for no limit.
-  ///   - date: The time of the first transaction to keep. Nil for no limit.
+  ///   - date: The time of the first transaction to keep. Nil for no limit; with NaN, nothing is deleted.
   /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history.
   @discardableResult
   public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
     var count = 0
     try refuseForeign(token, HistoryDeletionRequest.operation)
-    // No transaction is earlier than a time that is no number. A store that compared with it would find none to keep.
+    // No transaction is earlier than NaN. Stores that compare with it find none to keep, and would delete all.
     if let date, date.timeIntervalSinceReferenceDate.isNaN { return 0 }
     try forEachHistory(HistoryDeletionRequest.operation) { store in
       if let token, token.states[store.identifier] == nil { return }

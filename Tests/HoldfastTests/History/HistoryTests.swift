@@ -202,7 +202,7 @@ import Testing
       // It is the position after all transactions.
       #expect(try coordinator.fetchHistory(after: found.token).transactions.isEmpty)
     }
-    // No transaction is earlier than a time that is no number.
+    // No transaction is earlier than NaN.
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date(timeIntervalSinceReferenceDate: .nan)) == 0)
     let limit = all[3].timestamp, deleted = all.prefix { $0.timestamp < limit }
     #expect(try coordinator.deleteHistory(upTo: nil, before: limit) == deleted.count)
