@@ -333,8 +333,19 @@ struct ToManyState {
     assert(brokenInvariant == nil, "Invariant \(brokenInvariant ?? 0) of a to-many relationship is broken.")
   }
 
+  /// Copies no list, so that debug builds allocate what release builds do.
   private var brokenInvariant: Int? {
-    let (contents, added, removed) = (contents.keys, added, removed)
+    let none = LinkList()
+    return contents.withKeys { contents in
+      (changes?.pointee.added ?? none).withKeys { added in
+        (changes?.pointee.removed ?? none).withKeys { removed in brokenInvariant(contents: contents, added: added, removed: removed) }
+      }
+    }
+  }
+
+  private func brokenInvariant(
+    contents: UnsafeBufferPointer<ObjectKey>, added: UnsafeBufferPointer<ObjectKey>, removed: UnsafeBufferPointer<ObjectKey>
+  ) -> Int? {
     guard contents.count + added.count + removed.count <= 32 else { return nil }
     switch base {
     case .untouched: if !contents.isEmpty || !added.isEmpty || !removed.isEmpty { return 1 }
