@@ -63,3 +63,10 @@ for target in package.targets where target.name != "CBenchmarkSupport" {
 if Context.environment["HOLDFAST_HOST_SYNTAX"] != nil {
   package.targets.first { $0.name == "BenchmarkStores" }?.swiftSettings?.append(.define("Macros"))
 }
+
+// Scripts/test compiles what is measured as a release does, so that CI can compare the stores without compiling the library again.
+if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
+  for target in package.targets where target.type != .test && target.name != "CBenchmarkSupport" {
+    target.swiftSettings?.append(.unsafeFlags(["-O", "-whole-module-optimization", "-num-threads", "2"]))
+  }
+}
