@@ -333,7 +333,7 @@ struct ToManyState {
     assert(brokenInvariant == nil, "Invariant \(brokenInvariant ?? 0) of a to-many relationship is broken.")
   }
 
-  /// Copies no list, so that debug builds allocate what release builds do.
+  /// The number of an invariant that doesn't hold. Copies no list: CI holds builds with assertions to the allocations of a release.
   private var brokenInvariant: Int? {
     let none = LinkList()
     return contents.withKeys { contents in
