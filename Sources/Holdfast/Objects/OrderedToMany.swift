@@ -247,62 +247,21 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// Iterates over the current objects in order. Changes during iteration are safe.
   public struct Iterator: IteratorProtocol {
-    private let context: ContextCore
-    private let destination: EntityIndex
-    private let keys: TargetKeys
-    private let isTransient: Bool
-    /// All objects, if some are new: a save during the iteration replaces their keys.
-    private var objects: [Destination]?
-    private var place = 0
+    private var targets: TargetIterator
 
     init(_ relationship: OrderedToMany) {
-      context = relationship.context
-      destination = relationship.destination
-      isTransient = relationship.index < 0
-      switch relationship.targets {
-      case .list(let list): keys = .list(list.visibleKeys)
-      case .plain(let plain): keys = plain
-      }
-      guard keys.hasTemporaryKeys else { return }
-      var all: [Destination] = []
-      while let object = next() { all.append(object) }
-      (objects, place) = (all, 0)
+      let keys =
+        switch relationship.targets {
+        case .list(let list): TargetKeys.list(list.visibleKeys)
+        case .plain(let plain): plain
+        }
+      targets = TargetIterator(relationship.owner, relationship.index, over: keys)
     }
 
     /// The next object; may be a fault.
     public mutating func next() -> Destination? {
-      if let objects { return nextKnown(objects) }
-      while place < keys.count {
-        defer { place += 1 }
-        if place % TargetIterator.window == 0 {
-          context.registry.prepare(for: keys, place..<Swift.min(place + TargetIterator.window, keys.count), of: destination)
-        }
-        let (key, siblings, position) = target()
-        if context.isDeleted(destination, key) { continue }
-        if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }
-        return OrderedToMany.object(key, context, destination, siblings, position)
-      }
-      return nil
-    }
-
-    private mutating func nextKnown(_ objects: [Destination]) -> Destination? {
-      while place < objects.count {
-        defer { place += 1 }
-        if !objects[place].isDeleted && !objects[place].flags.contains(.detached) { return objects[place] }
-      }
-      return nil
-    }
-
-    private func target() -> (ObjectKey, FaultSiblings?, Int) {
-      switch keys {
-      case .answer(let siblings, let range):
-        return (siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, range.lowerBound + place)
-      case .list(let keys):
-        if place % RowGroup.size == 0, !isTransient {
-          context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)])
-        }
-        return (keys[place], nil, 0)
-      }
+      guard let object = targets.next() else { return nil }
+      return object.typed()
     }
   }
 

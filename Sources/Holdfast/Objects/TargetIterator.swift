@@ -22,9 +22,9 @@ struct TargetIterator {
     isTransient = index < 0
   }
 
-  init(_ owner: ManagedObject, _ index: Int) {
-    self.init(owner, index, owner.targets(index, readsTargets: true))
-    if targets.hasTemporaryKeys { objects = (0..<count).compactMap { object($0) } }
+  init(_ owner: ManagedObject, _ index: Int, over targets: TargetKeys) {
+    self.init(owner, index, targets)
+    if targets.hasTemporaryKeys { objects = (0..<count).compactMap { shown($0) } }
   }
 
   /// The number of objects that are brought into the processor's cache together. A processor waits for about ten loads at a time.
@@ -42,9 +42,17 @@ struct TargetIterator {
     while place < count {
       defer { place += 1 }
       if place % TargetIterator.window == 0 { prepare() }
-      if let object = object(place) { return object }
+      if let object = shown(place) { return object }
     }
     return nil
+  }
+
+  /// The object at a place, as a collection shows it; nil if it is being deleted.
+  private func shown(_ place: Int) -> ManagedObject? {
+    if let object = object(place) { return object }
+    let key = targets.withKeys { $0[place] }
+    // Only a damaged file references an object of a wrong entity. It is replaced with an object without values.
+    return context.isDeleted(destination, key) ? nil : context.strayObject(destination, key)
   }
 
   private mutating func nextKnown(_ objects: [ManagedObject]) -> ManagedObject? {
@@ -55,7 +63,7 @@ struct TargetIterator {
     return nil
   }
 
-  /// The object at a place among all destinations; nil if it is being deleted.
+  /// The object at a place among all destinations; nil if it is being deleted or of a wrong entity.
   func object(_ place: Int) -> ManagedObject? {
     switch targets {
     case .list(let keys) where isTransient: return context.linkedTarget(destination, keys[place])

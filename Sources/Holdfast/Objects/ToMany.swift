@@ -177,7 +177,7 @@ extension ToMany: Collection {
   }
 
   /// Creates an iterator.
-  public func makeIterator() -> Iterator { Iterator(TargetIterator(owner, index)) }
+  public func makeIterator() -> Iterator { Iterator(TargetIterator(owner, index, over: owner.targets(index, readsTargets: true))) }
 
   /// Always 0, so that it needs no store request.
   public var underestimatedCount: Int { 0 }
