@@ -18,7 +18,7 @@ extension KeyedArchive {
 private struct KeyedArchiveWriter {
   private(set) var objects: [PropertyList] = [.string("$null")]
   /// Texts and class descriptions, each stored once.
-  private var texts: [String: PropertyList] = [:]
+  private var texts: [ExactText: PropertyList] = [:]
   private var classes: [String: PropertyList] = [:]
 
   private mutating func add(_ object: PropertyList) -> PropertyList {
@@ -42,11 +42,11 @@ private struct KeyedArchiveWriter {
   }
 
   private mutating func reference(text: String) -> PropertyList {
-    if let known = texts[text] { return known }
+    if let known = texts[ExactText(text)] { return known }
     // Text that is equal to the name of the null object is wrapped in an object.
     let new =
       text == "$null" ? add(.dictionary(["$class": classReference("NSString"), "NS.string": .string(text)])) : add(.string(text))
-    texts[text] = new
+    texts[ExactText(text)] = new
     return new
   }
 

@@ -1,7 +1,8 @@
 extension PropertyList {
   /// The list in the binary format (`bplist00`).
   ///
-  /// Dictionaries are sorted by key and each text is stored once, so equal lists have equal bytes.
+  /// Dictionaries are sorted by key and each text is stored once, so equal lists have equal bytes if their texts have the same Unicode
+  /// normalization.
   public var binary: [UInt8] {
     var writer = BinaryPropertyListWriter()
     let top = writer.flatten(self)
@@ -18,15 +19,16 @@ private struct BinaryPropertyListWriter {
   }
 
   private var items: [Item] = []
-  private var strings: [String: Int] = [:]
+  /// The index of each text.
+  private var strings: [ExactText: Int] = [:]
 
   /// Assigns indexes to a value and all its parts.
   mutating func flatten(_ value: PropertyList) -> Int {
-    if case .string(let text) = value, let known = strings[text] { return known }
+    if case .string(let text) = value, let known = strings[ExactText(text)] { return known }
     let number = items.count
     items.append(.leaf(value))
     switch value {
-    case .string(let text): strings[text] = number
+    case .string(let text): strings[ExactText(text)] = number
     case .array(let parts): items[number] = .array(parts.map { flatten($0) })
     case .dictionary(let entries):
       let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }

@@ -68,6 +68,16 @@ import Testing
     #expect(first.binary == second.binary)
   }
 
+  /// The bug: the second of two such texts was stored as the first one.
+  @Test func textsThatDifferOnlyInTheirNormalizationAreBothStored() throws {
+    let texts = ["caf\u{E9}", "cafe\u{301}", "caf\u{E9}"]
+    let list = PropertyList.dictionary(["cafe\u{301}": .integer(1), "list": .array(texts.map { .string($0) })])
+    let found = try #require(try PropertyList(list.binary).dictionary)
+    #expect(found.keys.contains { Array($0.utf8) == Array("cafe\u{301}".utf8) })
+    let read = found["list"]?.array?.map { Array(($0.string ?? "").utf8) }
+    #expect(read == texts.map { Array($0.utf8) })
+  }
+
   @Test func wholeNumbersOfSixteenBytesAreReadAsFarAs64BitsReach() throws {
     func number(_ high: UInt8, _ low: [UInt8]) -> [UInt8] { Self.file([[0x14] + Array(repeating: high, count: 8) + low]) }
     let largest = Array(repeating: UInt8(0xFF), count: 8)

@@ -35,6 +35,14 @@ import Testing
     #expect(throws: PropertyListError.self) { try KeyedArchive.bytes(of: .array([.uid(1)])) }
   }
 
+  /// The bug: the second of two such texts was archived as the first one.
+  @Test func textsThatDifferOnlyInTheirNormalizationAreBothArchived() throws {
+    let texts = ["caf\u{E9}", "cafe\u{301}", "caf\u{E9}"]
+    let bytes = try KeyedArchive.bytes(of: .array(texts.map { .string($0) }))
+    let read = try KeyedArchive(bytes).propertyListValue().array?.map { Array(($0.string ?? "").utf8) }
+    #expect(read == texts.map { Array($0.utf8) })
+  }
+
   @Test func foundationUnarchivesWhatIsWritten() throws {
     let list: PropertyList = [
       "name": .string("Zoë"), "numbers": .array([.integer(1), .real(2.5), .bool(true)]), "born": .date(12.5), "raw": .data([1, 2]),

@@ -47,6 +47,20 @@ import Testing
     #expect(!before.isCompatible(with: other))
   }
 
+  /// The bug: SQLite and binary stores kept the second of two such texts as the first one.
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func textsInMetadataKeepTheirNormalization(_ store: TestStore)
+    throws
+  {
+    let texts: [String: StoreValue] = ["a": .string("caf\u{E9}"), "b": .string("cafe\u{301}"), "c": .uri("cafe\u{301}")]
+    let place = try store.makePlace(), context = try place.context()
+    context.dog("d")
+    try context.save()
+    try place.close()
+    try PersistentStoreCoordinator.setMetadata(texts, for: place.description)
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo == texts)
+    #expect(try place.coordinator().persistentStores[0].metadata == texts)
+  }
+
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
     let model = try ManagedObjectModel(
       entities: [
