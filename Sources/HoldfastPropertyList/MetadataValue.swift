@@ -60,13 +60,14 @@ enum MetadataValue {
     }
   }
 
+  /// The value of a stored type; nil if another program has replaced the value by one that the type can't have.
   private static func typed(_ part: PropertyList, _ type: String) -> StoreValue? {
     switch (type, part) {
-    case ("null", _): .null
+    case ("null", .string("")): .null
     case ("int16", .integer(let value)): Int16(exactly: value).map { .int16($0) }
     case ("int32", .integer(let value)): Int32(exactly: value).map { .int32($0) }
     case ("float", .real(let value)): .float(Float(value))
-    case ("decimal", .string(let text)): Decimal(string: text).map { .decimal($0) }
+    case ("decimal", .string(let text)): decimal(text).map { .decimal($0) }
     case ("uuid", .string(let text)): UUID(uuidString: text).map { .uuid($0) }
     case ("uri", .string(let text)): .uri(text)
     case ("date", .real(let seconds)): .date(seconds)
@@ -75,5 +76,14 @@ enum MetadataValue {
     case ("objectID", .string(let text)): ManagedObjectID(uriRepresentation: text).map { .objectID($0) }
     default: nil
     }
+  }
+
+  /// The number of an entire text; nil if the text isn't a decimal's description.
+  private static func decimal(_ text: String) -> Decimal? {
+    if text == Decimal.nan.description { return .nan }
+    let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
+    // Foundation's parser ignores characters behind a number.
+    guard isNumber, Double(text) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
+    return value
   }
 }

@@ -61,6 +61,20 @@ import Testing
     #expect(try place.coordinator().persistentStores[0].metadata == texts)
   }
 
+  /// The bug: XML, binary and SQLite stores returned the text "NaN".
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aDecimalNaNInMetadataStaysOne(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.dog("d")
+    try context.save()
+    try place.close()
+    try PersistentStoreCoordinator.setMetadata(["rate": .decimal(.nan)], for: place.description)
+    guard case .decimal(let number)? = try PersistentStoreCoordinator.metadata(for: place.description).userInfo["rate"] else {
+      Issue.record("The metadata has no decimal.")
+      return
+    }
+    #expect(number.isNaN)
+  }
+
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
     let model = try ManagedObjectModel(
       entities: [
