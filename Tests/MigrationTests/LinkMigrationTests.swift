@@ -256,6 +256,32 @@ import Testing
     #expect(throws: Never.self) { try MappingModel.inferred(from: old, to: try ManagedObjectModel(entities: more)) }
   }
 
+  /// Core Data's compiled models write expressions in another way than Xcode's files and Swift. The bug: the migration was refused.
+  @Test(arguments: MigratedStore.allCases) func theExpressionOfADerivedAttributeMayBeWrittenInAnotherWay(_ store: MigratedStore) throws {
+    func owners(_ count: String, _ load: String, _ more: [AttributeDescription] = []) throws -> ManagedObjectModel {
+      let derived: [AttributeDescription] = [.derived("count", .integer64, count), .derived("load", .integer64, load)]
+      return try model(
+        EntityDescription(
+          "Animal", attributes: [AttributeDescription("weight", .integer64, default: 2)],
+          relationships: [.toOne("owner", to: "Owner", inverse: "animals")]),
+        EntityDescription("Owner", attributes: derived + more, relationships: [.toMany("animals", to: "Animal", inverse: "owner")]))
+    }
+    let old = try owners("count:(animals)", "sum:(animals.weight)")
+    let new = try owners("animals.@count", "animals.weight.@sum", [AttributeDescription("age", .integer64, default: 3)])
+    let place = MigratedStore.Place(store)
+    try place.fill(old) { context in
+      let owner = try context.add("Owner", "o")
+      for tag in ["a", "b"] { try context.add("Animal", tag).setValue(owner, forKey: "owner") }
+    }
+    #expect(
+      try place.contents(new, from: [old]) == [
+        "Animal a: weight=2 owner=o", "Animal b: weight=2 owner=o", "Owner o: age=3 count=2 load=4 animals=[a b]",
+      ])
+    let other = try owners("animals.@count", "animals.@count")
+    let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: other) }
+    #expect(error?.problems.map(\.path) == ["Owner.load"])
+  }
+
   /// Two threads open a store of the former model at the same time, again and again.
   @Test(arguments: MigratedStore.allCases) func atLeastOneOfTwoOpeningsMigratesAndTheOtherSucceedsOrIsRefused(_ store: MigratedStore)
     async throws

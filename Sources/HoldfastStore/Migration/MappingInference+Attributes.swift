@@ -93,7 +93,8 @@ extension MappingInference {
     if former.allowsExternalBinaryDataStorage && !attribute.allowsExternalBinaryDataStorage {
       problem(path, "Its values may be in external files, which it no longer allows. Keep that setting, or use a plan with code.")
     }
-    if let derivation = attribute.declaration.derivationExpression, derivation != former.declaration.derivationExpression {
+    // Core Data's compiled models write `count:(walks)` for what Xcode's files write as `walks.@count`.
+    if attribute.derivation != nil && attribute.derivation != former.derivation {
       problem(path, "It is derived in another way, and a migration doesn't compute values. Use a plan with code.")
     }
     if problems.count > undecided { return ValueMapping(source: nil, fallback: fallback) }
