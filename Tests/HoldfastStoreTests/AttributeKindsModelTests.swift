@@ -93,14 +93,16 @@ import Testing
   @Test(arguments: [
     ("name", "name"), ("owner.name", "owner.name"), ("walks.@count", "count:(walks)"), ("count:(walks)", "count:(walks)"),
     ("walks.minutes.@sum", "sum:(walks.minutes)"), (" canonical:( title ) ", "canonical:(title)"), ("uppercase:(a.b)", "uppercase:(a.b)"),
-    ("now()", "now()"),
+    ("now()", "now()"), ("#size", "size"), ("owner.#first", "owner.first"), ("sum:(walks.#size)", "sum:(walks.size)"),
+    ("#all.@count", "count:(all)"),
   ]) func expressionsAreDescribedAsCoreDataDoes(text: String, description: String) throws {
     #expect(try #require(Derivation(text)).description == description)
   }
 
   @Test(arguments: [
     "", "a b", "walks.@avg", "walks.@sum.minutes", "@count", ".@count", "walks.minutes.more.@sum", "reverse:(name)", "now", "canonical:()",
-    "canonical:(name", "a..b", "count:(walks.minutes)", "name.@uppercase", "name.uppercase.@uppercase",
+    "canonical:(name", "a..b", "count:(walks.minutes)", "name.@uppercase", "name.uppercase.@uppercase", "#", "##size",
+    "a.#", "si#ze",
   ]) func otherExpressionsAreNotUnderstood(text: String) {
     // `now` alone is the name of an attribute.
     #expect(Derivation(text) == (text == "now" ? .copy("now") : nil))

@@ -8,6 +8,8 @@
 /// | `walks.@count`, `count:(walks)` | the number of objects in a to-many relationship |
 /// | `walks.minutes.@sum`, `sum:(walks.minutes)` | the sum of a number over these objects; nil counts as 0 |
 /// | `now()` | the date of the save that changed the object |
+///
+/// A name may have a `#` before it, as in predicates. Core Data writes it before reserved words such as `size` and `first`.
 @nonexhaustive public enum Derivation: Sendable, Hashable {
   /// A conversion of text.
   @nonexhaustive public enum TextFunction: String, Sendable, Hashable, Codable, CaseIterable {
@@ -79,9 +81,9 @@
   }
 
   private static func path(_ text: String) -> PropertyPath? {
-    let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let names = text.split(separator: ".", omittingEmptySubsequences: false).map { String($0.first == "#" ? $0.dropFirst() : $0) }
     guard names.allSatisfy(ModelCheck.isName) else { return nil }
-    return PropertyPath(dotted: text)
+    return PropertyPath(names[0], Array(names.dropFirst()))
   }
 
   private static func trimmed(_ text: String) -> String {

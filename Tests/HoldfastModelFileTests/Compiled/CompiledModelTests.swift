@@ -74,6 +74,16 @@ import Testing
     #expect(try attribute("walkCount", in: compiled).derivationExpression == "count:(walks)")
   }
 
+  /// The bug: the model couldn't be read, because Core Data's text of the expression has a # before the name.
+  @Test func anAttributeMayBeDerivedFromOneWhoseNameIsReserved() throws {
+    let compiled = try Self.read { zoo in
+      zoo.extra["walkCount"] = ["NSDerivationExpression": zoo.builder.keyPath("size"), "NSAttributeType": .integer(600)]
+    }
+    #expect(try attribute("walkCount", in: compiled).derivationExpression == "#size")
+    let dog = try #require(compiled.model.entity(named: "Dog"))
+    #expect(dog.derivedAttributes.map(\.derivation) == [.copy("size")])
+  }
+
   @Test func relationshipsAndRequestsAreRead() throws {
     let compiled = try Self.read()
     let dog = try #require(compiled.model.declarations.first { $0.name == "Dog" })
