@@ -27,6 +27,8 @@ private struct BinaryPropertyListReader {
   private let limits: PropertyListLimits
   /// By object index.
   private var states: [State]
+  /// The number of values in all lists read so far, each list once. The tree has at least as many.
+  private var valueCount = 0
 
   init(_ layout: BinaryPropertyListLayout, _ limits: PropertyListLimits) throws(PropertyListError) {
     // Unreferenced objects are legal, but this many of them serve no purpose.
@@ -144,6 +146,11 @@ private struct BinaryPropertyListReader {
   private mutating func part(_ place: Int, _ depth: Int, _ extent: inout PropertyListExtent) throws(PropertyListError) -> PropertyList {
     // The stack grows with the nesting of lists, so it is checked before a list is read.
     if depth >= limits.depth { throw PropertyListError(.tooDeep, at: .byte(place), "Lists are nested more than \(limits.depth) deep.") }
+    // The extent of a list is known when the list is complete. Until then, each of its superlists could be as large as the limit.
+    valueCount += 1
+    if valueCount > limits.objects {
+      throw PropertyListError(.tooLarge, at: .byte(place), "The list has more than \(limits.objects) values.")
+    }
     let part = try object(try layout.reference(place), depth: depth + 1)
     extent.add(part.extent)
     try extent.check(limits, at: .byte(place))

@@ -130,6 +130,19 @@ import Testing
     #expect(Self.code(deep.binary) == .tooDeep)
   }
 
+  /// The bug: each of several nested lists could have as many values as the limit for the tree, so a small model cache took gigabytes.
+  @Test func theLimitHoldsForListsThatAreNotCompleteYet() {
+    // Each list has five values and the next list. The last one is damaged, and isn't reached.
+    let leaves = Array(repeating: UInt8(4), count: 5)
+    let lists = (1...3).map { [0xA6] + leaves + [UInt8($0)] }
+    let file = Self.file(lists + [[0xA1, 99], [0x09]])
+    #expect(Self.code(file) == .damaged)
+    #expect(Self.code(file, limits: PropertyListLimits(objects: 8)) == .tooLarge)
+    let whole = Self.file(lists + [[0xA0], [0x09]])
+    #expect(Self.code(whole, limits: PropertyListLimits(objects: 19)) == nil)
+    #expect(Self.code(whole, limits: PropertyListLimits(objects: 18)) == .tooLarge)
+  }
+
   @Test func limitsHoldForBytesAndValues() {
     let list = PropertyList.array((0..<100).map { .integer($0) })
     #expect(Self.code(list.binary, limits: PropertyListLimits(objects: 101)) == nil)
