@@ -6,7 +6,7 @@ struct AttributeCode {
   let names: SwiftNames
 
   /// The name in code.
-  var name: String { SwiftNames.property(attribute.name) }
+  var name: String { names.property(attribute.name) }
 
   /// Whether the row has slots for it.
   var hasSlots: Bool { !attribute.isTransient }

@@ -73,7 +73,7 @@ struct EntityCode {
       let predicate = request.predicateFormat.map { "\n///\n/// The predicate of its request is `\(SwiftText.comment($0))`." } ?? ""
       let call = "fetchedObjects(forProperty: \(SwiftText.literal(property.name)), as: \(destination).self)"
       return "/// Objects of \(request.entity). Each access fetches them.\(predicate)\n"
-        + "\(access)var \(SwiftNames.property(property.name)): [\(destination)] {\n"
+        + "\(access)var \(names.property(property.name)): [\(destination)] {\n"
         + SwiftText.indented(SwiftText.member("get throws", "try \(call)", margin: 4)) + "\n}"
     }
   }

@@ -22,7 +22,7 @@ enum PredicatePath {
   ) throws(PredicateProblem) -> (code: String, end: PredicatePath) {
     var code = "$0", current = entity, rest = path[...]
     while let name = rest.popFirst() {
-      code += "." + SwiftNames.property(name)
+      code += "." + names.property(name)
       if let attribute = model.attribute(name, of: current) {
         return try attributeEnd(attribute, rest, code, isElement: false, model, names)
       }
@@ -52,7 +52,7 @@ enum PredicatePath {
       guard let element = elements?.first(where: { $0.name == next }) else {
         throw PredicateProblem("\(attribute.name) has no element \(next).")
       }
-      return try attributeEnd(element, rest.dropFirst(), "\(code).\(SwiftNames.property(next))", isElement: true, model, names)
+      return try attributeEnd(element, rest.dropFirst(), "\(code).\(names.property(next))", isElement: true, model, names)
     }
     let description = AttributeCode(attribute: attribute, names: names)
     // The struct of a composite attribute has optional elements.

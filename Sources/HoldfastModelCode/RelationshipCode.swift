@@ -6,7 +6,7 @@ struct RelationshipCode {
   let names: SwiftNames
 
   /// The name in code.
-  var name: String { SwiftNames.property(relationship.name) }
+  var name: String { names.property(relationship.name) }
   private var destination: String { names.className(relationship.destination) }
 
   /// The type of the property.
@@ -56,7 +56,7 @@ struct RelationshipCode {
     if let text = base.versionHashModifier { arguments.append(".versionHashModifier(\(SwiftText.literal(text)))") }
     if !base.userInfo.isEmpty { arguments.append(".userInfo(\(SwiftText.literal(base.userInfo)))") }
     if base.deleteRule != .nullify { arguments.append("deleteRule: .\(base.deleteRule)") }
-    if let inverse = base.inverse { arguments.append("inverse: \\\(destination).\(SwiftNames.property(inverse))") }
+    if let inverse = base.inverse { arguments.append("inverse: \\\(destination).\(names.property(inverse))") }
     return SwiftText.call(".property", arguments, width: 60)
   }
 }

@@ -6,6 +6,8 @@ struct SwiftNames: Sendable {
   private var classes: [String: String] = [:]
   /// The struct of each composite, by the composite's name.
   private var structs: [String: String] = [:]
+  /// All names of types: those of the generated code, the classes and the structs.
+  private var allTypes: Set<String> = []
 
   init(_ model: ManagedObjectModel) {
     var taken = SwiftNames.types
@@ -23,15 +25,18 @@ struct SwiftNames: Sendable {
       classes[entity.name] = free([named, entity.name].compactMap { $0 }.filter { $0 != "NSManagedObject" })
     }
     for composite in model.composites.sorted(by: { $0.name < $1.name }) { structs[composite.name] = free([composite.name]) }
+    allTypes = taken
   }
 
   func className(_ entity: String) -> String { classes[entity] ?? entity }
   func structName(_ composite: String) -> String { structs[composite] ?? composite }
 
-  /// The name of a property in code. One that Swift or `ManagedObject` uses itself gets a suffix.
-  static func property(_ name: String) -> String {
-    if members.contains(name) || !isIdentifier(name) { return identifier(name) + "Attribute" }
-    return keywords.contains(name) ? "`\(name)`" : name
+  /// The name of a property in code. One that Swift or `ManagedObject` uses itself, or that is also the name of a type, gets a suffix.
+  func property(_ name: String) -> String {
+    if SwiftNames.members.contains(name) || allTypes.contains(name) || !SwiftNames.isIdentifier(name) {
+      return SwiftNames.identifier(name) + "Attribute"
+    }
+    return SwiftNames.keywords.contains(name) ? "`\(name)`" : name
   }
 
   /// The name of the function of a fetch request template.
@@ -43,8 +48,7 @@ struct SwiftNames: Sendable {
   /// The name of the parameter for a variable of a predicate.
   func parameter(_ variable: String) -> String {
     let name = SwiftNames.identifier(variable)
-    let isTaken =
-      SwiftNames.types.contains(name) || SwiftNames.members.contains(name) || classes.values.contains(name) || structs.values.contains(name)
+    let isTaken = allTypes.contains(name) || SwiftNames.members.contains(name)
     return isTaken ? name + "Value" : SwiftNames.keywords.contains(name) ? "`\(name)`" : name
   }
 
@@ -61,9 +65,9 @@ struct SwiftNames: Sendable {
 
   /// Names of types that generated code uses, or that can't be declared.
   private static let types: Set<String> = [
-    "Any", "AnyObject", "Array", "AttributeOption", "Bool", "ClassBinding", "CompositeAttributeValue", "CompositeElements", "Data", "Date",
-    "Decimal", "Dictionary", "Double", "EntityDeclaration", "FetchIndexDescription", "FetchIndexElement", "FetchRequest",
-    "FetchRequestDescription", "FetchedPropertyDescription", "Float", "Int", "Int16", "Int32", "Int64", "ManagedObject",
+    "Any", "AnyObject", "Array", "AttributeOption", "Bool", "ClassBinding", "ClosedRange", "CompositeAttributeValue", "CompositeElements",
+    "Data", "Date", "Decimal", "Dictionary", "Double", "EntityDeclaration", "FetchIndexDescription", "FetchIndexElement", "FetchPredicate",
+    "FetchRequest", "FetchRequestDescription", "FetchedPropertyDescription", "Float", "Int", "Int16", "Int32", "Int64", "ManagedObject",
     "ManagedObjectContext", "ManagedObjectID", "ManagedObjectModel", "ManagedObjectSnapshot", "Optional", "OrderedToMany", "Properties",
     "PropertyDeclaration", "Protocol", "RelationshipOption", "Self", "Sequence", "Slots", "SlotCounts", "SlotIndex", "Snapshot",
     "StoreValue",

@@ -150,6 +150,34 @@ import Testing
     #expect(!messages.contains("error:"), "\(messages)")
   }
 
+  /// The bug: where the code needs the type, the compiler found the property.
+  @Test func aPropertyMayBeNamedLikeAType() throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Meeting",
+          attributes: [
+            AttributeDescription("Date", .date), AttributeDescription("Data", .binaryData, isOptional: true),
+            AttributeDescription("Properties", .string, default: "none"), AttributeDescription("weight", .decimal),
+            .composite("Spot", "Spot"),
+          ], relationships: [.toOne("Owner", to: "Owner", inverse: "Meeting")]),
+        EntityDescription("Owner", relationships: [.toMany("Meeting", to: "Meeting", inverse: "Owner")]),
+        EntityDescription("ClosedRange"), EntityDescription("FetchPredicate"),
+      ], composites: [CompositeDescription("Spot", [AttributeDescription("Int16", .integer16, isOptional: true)])],
+      fetchRequestTemplates: [
+        FetchRequestDescription("later", entity: "Meeting", predicateFormat: "Date BETWEEN $range AND Owner.Meeting.@count > 1")
+      ])
+    let text = ModelCode(model, name: "Club").singleFile.text
+    for line in [
+      "var DateAttribute: Date {", #".property("Date", \Meeting.DateAttribute)"#, "var OwnerAttribute: Owner? {",
+      "var MeetingAttribute: ToMany<Meeting> {", "var SpotAttribute: Spot? {", "var Int16Attribute: Int16?",
+      "final class ClosedRangeObject: ManagedObject {", "final class FetchPredicateObject: ManagedObject {",
+      "$0.OwnerAttribute.MeetingAttribute.count > 1",
+    ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   /// The bug: the file of a class whose only dates are inherited didn't import Foundation, which its initializer needs.
   @Test(arguments: ModelCode.Access.allCases) func eachFileImportsTheTypesOfItsInitializer(_ access: ModelCode.Access) throws {
     let model = try ManagedObjectModel(entities: [
