@@ -330,7 +330,7 @@ struct RowSectionDecoder {
       switch type {
       case .uuid: bytes.count == 16
       case .decimal: NumberText.decimal(bytes).map { $0.description.utf8.elementsEqual(bytes) } ?? false
-      case .objectID: ManagedObjectID(uriRepresentation: String(decoding: bytes, as: UTF8.self)) != nil
+      case .objectID: ObjectIDText.isURI(bytes)
       default: true
       }
     if !isRight { throw SectionFault("A value of \(entity.slots[slot].name) isn't valid for its type.") }

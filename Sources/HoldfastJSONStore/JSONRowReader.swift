@@ -203,9 +203,7 @@ final class JSONRowReader {
       let isUUID = values.set(slot, maximumByteCount: 16) { BytesText.decodeUUID(text, into: $0) ? 16 : nil }
       if !isUUID { throw damaged("The string isn't a valid UUID.") }
     case .objectID:
-      guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
-        throw damaged("The string isn't a valid object URI.")
-      }
+      if !ObjectIDText.isURI(text) { throw damaged("The string isn't a valid object URI.") }
       values.set(slot, bytes: text)
     case .binaryData, .transformable:
       if mayBeExternal[slot], JSONText.isFileName(text) {

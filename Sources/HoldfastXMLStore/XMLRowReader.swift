@@ -298,9 +298,7 @@ final class XMLRowReader {
   private func set(_ slot: SlotIndex, objectID text: UnsafeRawBufferPointer) throws {
     // The store part of a URI can contain escaped characters.
     try set(slot, escaped: text)
-    guard ManagedObjectID(uriRepresentation: String(decoding: values.row.bytes(slot), as: UTF8.self)) != nil else {
-      throw damaged("The text isn't a valid object URI.")
-    }
+    if !ObjectIDText.isURI(values.row.bytes(slot)) { throw damaged("The text isn't a valid object URI.") }
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {

@@ -130,7 +130,12 @@ struct GraphCopy {
         if let target { builder.append(integer: target.rawValue) } else { builder.appendNull() }
       case .attribute(.objectID):
         let value = row.value(slot, .attribute(.objectID), idPrefix: nil)
-        if case .objectID(let id) = value { builder.append(text: translated(id).uriRepresentation) } else { builder.appendNull() }
+        // The ID of an object of another store may not be available, but its URI doesn't change.
+        if case .objectID(let id) = value {
+          builder.append(text: translated(id).uriRepresentation)
+        } else {
+          builder.append(bytesOf: row, slot)
+        }
       case .attribute:
         if entity.layout.kinds[slot] != .bytes {
           builder.append(cellOf: row, slot)

@@ -78,7 +78,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
     do { header = try DocumentHeader.text(image.header, encodedModel.bytes(of: image.model)) } catch {
       throw unstorable("The metadata has a value that can't be stored, such as the ID of an object that was never saved.", error)
     }
-    let records = DocumentRecord.all(image.generation)
+    let records = try DocumentRecord.all(image.generation, path)
     let bytes = try format.encode(records, header: header)
     guard let sealed = DocumentHeader.sealed(bytes, header) else {
       throw unstorable("The \(storeType) format didn't write the header unchanged, before any record. Correct its encode(_:header:).")

@@ -2,16 +2,26 @@ import HoldfastStore
 
 extension DocumentRecord {
   /// All objects of a generation.
-  static func all(_ generation: TableGeneration) -> [DocumentRecord] {
+  ///
+  /// - Parameter path: The path of the file, for errors.
+  /// - Throws: `unstorableValue` if an object ID isn't available, because its store isn't open. It would be lost.
+  static func all(_ generation: TableGeneration, _ path: String) throws -> [DocumentRecord] {
     var records: [DocumentRecord] = []
     var links: [ManagedObjectModel.Relationship: WrittenLinks] = [:]
     for entity in generation.schema.model.entities where !entity.isAbstract {
       let written = entity.toManyRelationships.filter(isWritten)
       for relationship in written where links[relationship] == nil { links[relationship] = WrittenLinks(generation, relationship) }
-      generation.forEachRow(of: entity.index) { row in
+      try generation.forEachRow(of: entity.index) { row in
         var record = DocumentRecord(entity: entity.name, key: row.key, version: row.version)
         for (slot, property) in zip(entity.slotIndexes, entity.slots) where row.isPresent(slot) {
-          record.values[property.name] = row.value(slot, property.columnType, idPrefix: nil)
+          let value = row.value(slot, property.columnType, idPrefix: nil)
+          if value == .null {
+            throw StoreError(
+              .unstorableValue, operation: "write the store", path: path,
+              reason: "\(entity.name).\(property.name) of the object with key \(row.key) names an object of a store that isn't open. "
+                + "Open that store, then save again.")
+          }
+          record.values[property.name] = value
         }
         for relationship in written { record.take(relationship, links[relationship]) }
         records.append(record)

@@ -44,7 +44,8 @@ struct RowMigration {
     if let source = value.source, row.isPresent(source) {
       switch origin.layout.kinds[source] {
       case .bytes:
-        if attribute.type == .objectID { return append(renamed(row.value(source, .objectID)), to: builder) }
+        // The ID of an object of another store may not be available, but its URI doesn't change.
+        if attribute.type == .objectID, case .objectID(let id) = row.value(source, .objectID) { return append(renamed(id), to: builder) }
         builder.append(bytesOf: row, source)
       default: builder.append(cellOf: row, source)
       }
@@ -59,10 +60,8 @@ struct RowMigration {
   }
 
   /// The ID of an object of this store with the new name of its entity; null for a removed object.
-  private func renamed(_ value: StoreValue) -> StoreValue {
-    guard case .objectID(let id) = value, id.storeIdentifier == identity.storeUUID,
-      let entity = mapping.source.entity(named: id.entityName)
-    else { return value }
+  private func renamed(_ id: ManagedObjectID) -> StoreValue {
+    guard id.storeIdentifier == identity.storeUUID, let entity = mapping.source.entity(named: id.entityName) else { return .objectID(id) }
     guard let destination = mapping.destination(of: entity.index) else { return .null }
     return .objectID(identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
   }

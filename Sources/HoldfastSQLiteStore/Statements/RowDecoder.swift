@@ -110,8 +110,10 @@ final class RowDecoder: Sendable {
       if !UTF8Check.isValid(bytes) { return false }
       builder.append(bytes: bytes)
     case .objectID:
-      if type != SQLITE_TEXT || ManagedObjectID(uriRepresentation: String(decoding: bytes(value), as: UTF8.self)) == nil { return false }
-      builder.append(bytes: bytes(value))
+      if type != SQLITE_TEXT { return false }
+      let bytes = bytes(value)
+      if !ObjectIDText.isURI(bytes) { return false }
+      builder.append(bytes: bytes)
     case .uuid:
       if type != SQLITE_BLOB { return false }
       let bytes = bytes(value)

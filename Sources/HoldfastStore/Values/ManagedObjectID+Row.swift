@@ -30,3 +30,14 @@ extension ManagedObjectID {
     return try bytes.withUnsafeBytes(body)
   }
 }
+
+/// The text of object IDs in rows, and in the files of stores.
+public enum ObjectIDText {
+  /// Whether bytes are the URI of a permanent ID.
+  ///
+  /// Unlike ``ManagedObjectID/init(uriRepresentation:)``, the result doesn't depend on which stores this process has opened. Stores check
+  /// the values of attributes with it, so that a file can be read before the stores that its object IDs name are opened.
+  public static func isURI(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    String(validating: bytes, as: UTF8.self).map { ManagedObjectID.parts(of: $0) != nil } ?? false
+  }
+}

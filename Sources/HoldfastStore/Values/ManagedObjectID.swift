@@ -49,16 +49,23 @@
   /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if this process hasn't opened the store, and the URI contains a text
   ///   identifier or a key from 2^47 on.
   public init?(uriRepresentation uri: String) {
+    guard let parts = Self.parts(of: uri) else { return nil }
+    let identity = StoreIdentity.known(uuid: parts.store)
+    guard let key = identity.key(forReference: parts.reference), key >= 0 else { return nil }
+    // Entity names are never released, so their number is limited.
+    guard let id = identity.objectID(mentionedEntity: parts.entity, key: key) else { return nil }
+    self = id
+  }
+
+  /// The parts of the URI of a permanent ID; nil for another text.
+  static func parts(of uri: String) -> (store: String, entity: String, reference: String)? {
     let scheme = "x-coredata://"
     guard uri.hasPrefix(scheme) else { return nil }
     let parts = uri.dropFirst(scheme.count).split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty, parts[2].hasPrefix("p") else { return nil }
-    let identity = StoreIdentity.known(uuid: String(parts[0]))
-    guard let reference = URIText.unescaped(parts[2].dropFirst()), let key = identity.key(forReference: reference), key >= 0
+    guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty, parts[2].hasPrefix("p"),
+      let reference = URIText.unescaped(parts[2].dropFirst())
     else { return nil }
-    // Entity names are never released, so their number is limited.
-    guard let id = identity.objectID(mentionedEntity: String(parts[1]), key: key) else { return nil }
-    self = id
+    return (String(parts[0]), String(parts[1]), reference)
   }
 }
 

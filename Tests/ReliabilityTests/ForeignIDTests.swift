@@ -1,0 +1,75 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Attributes with IDs of objects of other stores, which may not be open.
+@Suite struct ForeignIDTests {
+  private static let model = Harbour.made([
+    EntityDescription(
+      "Note", attributes: [AttributeDescription("subject", .objectID, isOptional: true), AttributeDescription("text", .string)])
+  ])
+
+  private func context(_ store: StoreDescription) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.model, store: store))
+  }
+
+  private func note(_ context: ManagedObjectContext) throws -> ManagedObject {
+    let notes = try context.fetch(FetchRequest<ManagedObject>(entityName: "Note"))
+    #expect(notes.count == 1)
+    return try #require(notes.first)
+  }
+
+  /// Only a store with text identifiers can have such an ID, and this process doesn't know yet that it does. The ID is written to the file
+  /// in place of another one with the same length.
+  private func replaceKey(in path: String) throws {
+    var bytes = TestFile.read(path)
+    let places = TestBytes.places(of: Array("/Dog/p12".utf8), in: bytes)
+    try #require(!places.isEmpty)
+    for place in places { bytes.replaceSubrange(place + 5..<place + 8, with: Array("prx".utf8)) }
+    TestFile.write(bytes, to: path)
+  }
+
+  @Test(arguments: FileStore.all) func aTextIdentifierOfAStoreThatIsNotOpenIsNoDamageAndIsKept(_ kind: FileStore) throws {
+    let folder = TemporaryFolder(), path = folder.file(), uuid = UUID().uuidString
+    // The replacement makes the digests of whole files wrong.
+    let edited = kind == .sqlite(.wal) ? kind.description(at: path) : kind.unverified(at: path)
+    let first = try context(kind.description(at: path))
+    let written = try first.insert(entityNamed: "Note"), dog = ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/Dog/p12")
+    try written.setValue(.string("a"), forKey: "text")
+    try written.setValue(StoreValue.objectID(#require(dog)), forKey: "subject")
+    try first.save()
+    try first.persistentStoreCoordinator.close()
+    try replaceKey(in: path)
+
+    let second = try context(edited), found = try note(second)
+    #expect(try found.value(forKey: "text").storeValue == .string("a"))
+    #expect(try found.value(forKey: "subject").storeValue == .null)
+    try found.setValue(.string("b"), forKey: "text")
+    try second.save()
+    try second.persistentStoreCoordinator.close()
+
+    // The copy has it as well.
+    let other = folder.file("copy")
+    try PersistentStoreCoordinator.copyPersistentStore(kind.description(at: path), to: .json(at: other))
+    #expect(TestBytes.contain(TestFile.read(other), "x-coredata://\(uuid)/Dog/prx"))
+
+    // Opening the store with text identifiers makes it available.
+    _ = StoreIdentity.intern(storeUUID: uuid, model: Self.model, usesReferences: true)
+    let third = try context(kind.description(at: path)), kept = try note(third)
+    #expect(try kept.value(forKey: "text").storeValue == .string("b"))
+    guard case .objectID(let id)? = try kept.value(forKey: "subject").storeValue else {
+      Issue.record("The object ID is lost.")
+      return
+    }
+    #expect(id.uriRepresentation == "x-coredata://\(uuid)/Dog/prx")
+    try third.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: ["", "rex", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "x-coredata://A//p1", "x-coredata://A/Dog/p%4"])
+  func aTextThatIsNoURIIsNoIDInAnyProcess(_ text: String) {
+    #expect(!Array(text.utf8).withUnsafeBytes { ObjectIDText.isURI($0) })
+  }
+}
