@@ -116,6 +116,27 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
+  @Test(arguments: Kind.all)
+  func RH2_everyValueOfTheMetadataIsReturnedBitForBit(kind: Kind) throws {
+    let place = try Place(kind), context = try place.context()
+    let dog = try #require(ManagedObjectID(uriRepresentation: "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p4"))
+    let metadata: [String: StoreValue] = [
+      "none": .null, "flag": .bool(true), "small": .int16(.min), "middle": .int32(.max), "large": .int64(.min), "single": .float(0.1),
+      "number": .double(0.1), "nan": .double(.nan), "infinite": .double(-.infinity), "no decimal": .decimal(.nan), "pi": .decimal(.pi),
+      "digits": .decimal(Decimal(string: "12345678901234567890123456789012345678") ?? .nan), "when": .date(0.1), "far": .date(-1e300),
+      "never": .date(.nan), "text": .string("e\u{301}\u{0}\r\n\u{FFFE} "), "empty": .string(""), "link": .uri("\u{1}"),
+      "id": .uuid(UUID()), "bytes": .data(Data([0, 0xFF])), "object": .objectID(dog),
+    ]
+    try context.persistentStoreCoordinator.setMetadata(metadata)
+    try context.persistentStoreCoordinator.close()
+    let again = try place.context(), found = again.persistentStoreCoordinator.metadata
+    #expect(Set(found.keys) == Set(metadata.keys))
+    for (key, value) in metadata {
+      #expect(found[key].map { Self.bits($0) } == Self.bits(value), "\(key): \(String(describing: found[key]))")
+    }
+    try again.persistentStoreCoordinator.close()
+  }
+
   /// A description of the exact bits of a value. Equal strings can have different bytes.
   private static func bits(_ value: StoreValue) -> String {
     switch value {
