@@ -152,6 +152,25 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
+  /// The UUID is a part of file names, and of the lock file's record, which has a maximum size.
+  @Test(arguments: ["", "A", "../../a", "3b1a60a8-6d1f-4d77-8f6e-6f0b7d2c9e11", String(repeating: "A", count: 5000)])
+  func aHeaderWhoseUUIDIsNoneIsDamage(_ uuid: String) throws {
+    let context = try open()
+    try insert(["a"], context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let former = try PersistentStoreCoordinator.metadata(for: .document(CSVFormat(), at: path)).storeUUID
+    // Its fields are the name, the digest's name, the digest, the header and the model.
+    let lines = String(decoding: TestFile.read(path), as: UTF8.self).split(separator: "\n", maxSplits: 1)
+    var fields = lines[0].split(separator: ":").map(String.init)
+    let header = String(decoding: try #require(Data(base64Encoded: fields[3])), as: UTF8.self)
+    try #require(header.contains("\"\(former)\""))
+    fields[3] = Data(header.replacing("\"\(former)\"", with: "\"\(uuid)\"").utf8).base64EncodedString()
+    TestFile.write(Array("\(fields.joined(separator: ":"))\n\(lines[1])".utf8), to: path)
+    let error = #expect(throws: StoreError.self) { try open(options: WholeFileOptions(allowsUnverified: true)) }
+    #expect(error?.code == .damaged && error?.path == path, "\(String(describing: error))")
+  }
+
   @Test func theMetadataAndTheModelOfAClosedFileAreReadable() throws {
     let context = try open()
     try context.persistentStoreCoordinator.setMetadata(["a": .double(.nan), "b": .string("x")])

@@ -113,6 +113,10 @@ struct DocumentHeader {
   /// The header.
   func header() throws -> StoreFileHeader {
     let contents = try HistoryCoding.decode(Contents.self, from: DocumentHeader.json(encoded.header))
+    // It becomes a part of file names and of the record in the lock file.
+    guard UUID(uuidString: contents.uuid)?.uuidString == contents.uuid else {
+      throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "The store's UUID is invalid."))
+    }
     var header = StoreFileHeader(
       storeUUID: contents.uuid, generation: contents.generation, versionHashes: contents.hashes.mapValues { Array($0) },
       layoutHashes: contents.layouts?.mapValues { Array($0) }, nextKeys: contents.nextKeys, metadata: contents.metadata)
