@@ -200,13 +200,38 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  @Test func invalidRecordsAreDamageThatNamesTheObject() throws {
-    struct Fixed: DocumentFormat {
-      let storeType = "fixed"
-      let record: DocumentRecord
-      func encode(_ records: [DocumentRecord], header: String) -> [UInt8] { Array(header.utf8) }
-      func decode(_ bytes: [UInt8]) -> [DocumentRecord] { [record] }
+  /// A format whose files have one record, whatever their bytes are.
+  struct Fixed: DocumentFormat {
+    let storeType = "fixed"
+    let record: DocumentRecord
+    func encode(_ records: [DocumentRecord], header: String) -> [UInt8] { Array(header.utf8) }
+    func decode(_ bytes: [UInt8]) -> [DocumentRecord] { [record] }
+  }
+
+  /// Otherwise, opening the value would read a file, and nothing would remove it.
+  @Test func onlyAnAttributeThatAllowsItCanNameAnExternalFile() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Image",
+        attributes: [
+          AttributeDescription("inside", .binaryData, isOptional: true),
+          AttributeDescription("outside", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true),
+        ])
+    ])
+    func open(_ format: some DocumentFormat) throws -> PersistentStoreCoordinator {
+      try PersistentStoreCoordinator(model: model, store: .document(format, at: path))
     }
+    try open(CSVFormat()).close()
+    for name in [StoreValue.string("@\(UUID().uuidString)"), .externalData(UUID())] {
+      try open(Fixed(record: DocumentRecord(entity: "Image", key: 7, values: ["outside": name]))).close()
+      let error = #expect(throws: StoreError.self) {
+        try open(Fixed(record: DocumentRecord(entity: "Image", key: 7, values: ["inside": name])))
+      }
+      #expect(error?.code == .damaged && error?.path == path, "\(String(describing: error))")
+    }
+  }
+
+  @Test func invalidRecordsAreDamageThatNamesTheObject() throws {
     let empty = try open()
     try empty.persistentStoreCoordinator.close()
     let records = [
@@ -215,6 +240,12 @@ import Testing
       DocumentRecord(entity: "Note", key: 7, values: ["weight": .bool(true), "text": .int64(1)]),
       DocumentRecord(entity: "Note", key: 7, values: ["colour": .string("red")]),
       DocumentRecord(entity: "Note", key: 7, values: ["parent": .string("x")]),
+      // No object has such a key in a file.
+      DocumentRecord(entity: "Note", key: 7, values: ["parent": .string("-3")]),
+      DocumentRecord(entity: "Note", key: 7, values: ["parent": .int64(0)]),
+      DocumentRecord(entity: "Note", key: 7, values: ["parent": .int64(.max)]),
+      DocumentRecord(entity: "Note", key: 7, values: ["tags": .string("1 -3")]),
+      DocumentRecord(entity: "Note", key: 7, targets: ["tags": [-3]]), DocumentRecord(entity: "Note", key: 7, targets: ["children": [0]]),
       DocumentRecord(entity: "Note", key: 7, targets: ["colours": [1]]),
       DocumentRecord(entity: "Note", key: 7, targets: ["children": [7]], orderKeys: ["children": []]),
       DocumentRecord(entity: "Note", fields: ["$key": "seven"]),

@@ -103,14 +103,25 @@ final class DocumentLoading {
   }
 
   private func value(_ value: StoreValue, _ property: ManagedObjectModel.Slot, _ record: DocumentRecord) throws -> StoreValue {
-    guard case .string(let text) = value else { return value }
     let converted: StoreValue? =
-      switch property {
-      case .attribute(let attribute): StoreValue(documentText: text, attribute.type)
-      case .toOne: Int64(text).map { .int64($0) }
+      switch (property, value) {
+      case (.attribute(let attribute), .string(let text)): StoreValue(documentText: text, attribute.type)
+      case (.toOne, .string(let text)): Int64(text).map { .int64($0) }
+      default: value
       }
-    if let converted { return converted }
-    throw damaged("The value of \(property.name) is invalid.", record)
+    guard let converted, isValid(converted, property) else { throw damaged("The value of \(property.name) is invalid.", record) }
+    return converted
+  }
+
+  /// Whether a value is in the range that its property has in every file. Its type is checked later.
+  private func isValid(_ value: StoreValue, _ property: ManagedObjectModel.Slot) -> Bool {
+    switch (property, value) {
+    // A context has negative keys for objects that it hasn't saved.
+    case (.toOne, .int64(let key)): TableLoader.keys.contains(ObjectKey(key))
+    case (.toOne, .objectID(let id)): TableLoader.keys.contains(id.key)
+    case (.attribute, .externalData): property.allowsExternalData
+    default: true
+    }
   }
 
   /// Adds the destinations of a relationship. Returns whether the record has any.
@@ -121,6 +132,7 @@ final class DocumentLoading {
       if targets == nil { throw damaged("The destinations of \(relationship.name) aren't keys.", record) }
     }
     guard let targets else { return false }
+    if !targets.allSatisfy(TableLoader.keys.contains) { throw damaged("The destinations of \(relationship.name) aren't keys.", record) }
     let found = targets.map { SaveRequest.Link(source: record.key, target: $0) }
     if relationship.storesLinks { links[relationship, default: []] += found }
     if relationship.isOrdered {
