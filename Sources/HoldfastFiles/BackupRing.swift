@@ -27,9 +27,13 @@ struct BackupRing {
     try folder.fileSystem.link(folder.name, to: name(1), in: folder.directory)
   }
 
-  /// Removes all versions, even if there are more than the current maximum.
+  /// Removes all versions, even if there are more than the current maximum. If that is interrupted, it can be repeated.
   func removeAll() throws(FileSystemError) {
-    for number in try numbers() { try folder.fileSystem.unlink(name(number), in: folder.directory) }
+    // The oldest first, so that the others keep consecutive numbers. Up to the maximum, there can be a gap after an interrupted save.
+    let last = try max(numbers().upperBound - 1, count)
+    for number in stride(from: last, through: 1, by: -1) where try node(name(number)) != nil {
+      try folder.fileSystem.unlink(name(number), in: folder.directory)
+    }
   }
 
   /// Moves all versions to the next numbers after those of another file. If that is interrupted, it can be repeated.

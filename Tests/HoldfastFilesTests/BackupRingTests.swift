@@ -112,6 +112,45 @@ import Testing
     #expect(cases >= 6)
   }
 
+  // MARK: Removal
+
+  private func remove(_ file: DurableFile) throws {
+    let removal = try file.beginReplacing()
+    defer { removal.abort() }
+    try removal.commitRemoval()
+  }
+
+  @Test(arguments: 1...4) func RC1_versionsWhoseRemovalFailsAreRemovedByTheNextAttempt(call: Int) throws {
+    let disk = SimulatedFileSystem()
+    // The attempts can have a smaller maximum than the saves.
+    let setup = try DurableFile(path: "/store", options: options(3, disk))
+    for save in UInt8(1)...4 { try setup.replace([save]) }
+    setup.close()
+    let file = try DurableFile(path: "/store", options: options(0, disk))
+    _ = try file.contents()
+    disk.inject(FileFault(.unlink, nth: call, .error(EIO)))
+    #expect(storeError { try remove(file) }?.code == .inputOutput)
+    #expect(versions(disk)["store"] == 4 && versions(disk).count == 5 - call)
+    disk.clearFaults()
+    try remove(file)
+    #expect(versions(disk).isEmpty)
+    file.close()
+    #expect(disk.openCount == 0)
+  }
+
+  @Test func aGapThatAnInterruptedSaveLeftDoesNotHideTheVersionsBehindIt() throws {
+    let disk = SimulatedFileSystem()
+    let file = try DurableFile(path: "/store", options: options(3, disk))
+    for save in UInt8(1)...4 { try file.replace([save]) }
+    disk.inject(FileFault(.link, nth: 1, .error(EIO)))
+    #expect(storeError { try file.replace([5]) }?.code == .inputOutput)
+    disk.clearFaults()
+    #expect(versions(disk) == ["store": 4, "store~2": 3, "store~3": 2])
+    try remove(file)
+    #expect(versions(disk).isEmpty)
+    file.close()
+  }
+
   // MARK: Moves
 
   /// Two files with three backups and one.
