@@ -139,6 +139,19 @@ enum OpenPathRegistry {
     var name: String
     /// A forked child inherits the list, but may open the files again: its locks are its own then.
     var processID: Int32
+
+    static func == (a: Entry, b: Entry) -> Bool {
+      a.folder == b.folder && a.processID == b.processID && a.nameSpace == b.nameSpace && isSame(a.name, b.name)
+    }
+
+    /// Whether two names in a folder are those of one file. Darwin ignores their Unicode normalization, as Swift's `==` does.
+    private static func isSame(_ a: String, _ b: String) -> Bool {
+      #if canImport(Darwin)
+        return a == b
+      #else
+        return a.utf8.elementsEqual(b.utf8)
+      #endif
+    }
   }
 
   /// The open files, few enough for an array.

@@ -14,7 +14,9 @@ enum TemporaryName {
 
   /// Whether ``random(for:)`` can have made a name.
   static func isOne(_ candidate: String, for name: String) -> Bool {
-    guard candidate.utf8.count == name.utf8.count + addedByteCount, candidate.hasPrefix("." + name + "."), candidate.hasSuffix(suffix)
+    // By bytes, because names whose normalization differs can be those of two files.
+    guard candidate.utf8.count == name.utf8.count + addedByteCount, candidate.utf8.starts(with: ("." + name + ".").utf8),
+      candidate.hasSuffix(suffix)
     else { return false }
     return candidate.utf8.dropFirst(name.utf8.count + 2).prefix(digitCount).allSatisfy { byte in
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)

@@ -340,6 +340,21 @@ import Testing
     #expect(try second.contents() == [1])
   }
 
+  #if !canImport(Darwin)
+    /// The names also have the same number of bytes.
+    @Test func namesThatDifferOnlyInTheirNormalizationAreThoseOfDifferentFiles() throws {
+      let names = ["a\u{323}\u{307}", "a\u{307}\u{323}", "\u{1EA1}\u{307}"]
+      let files = try names.map { try DurableFile(path: folder.file($0)) }
+      for (place, file) in files.enumerated() { try file.replace([UInt8(place)]) }
+      // A save removes only the temporary files that are left of its own file.
+      let temporary = names.map { ".\($0).0123456789abcdef.tmp" }
+      for name in temporary { TestFile.write([9], to: folder.file(name)) }
+      try files[0].replace([3])
+      #expect(temporary.map { TestFile.exists(folder.file($0)) } == [false, true, true])
+      for (file, contents) in zip(files, [[3], [1], [2]] as [[UInt8]]) { #expect(try file.contents() == contents) }
+    }
+  #endif
+
   @Test func RD4_ofManyThreadsOneOpensTheFile() async throws {
     let path = folder.file()
     let outcomes = await withTaskGroup(of: (DurableFile?, StoreError.Code?).self) { group in
