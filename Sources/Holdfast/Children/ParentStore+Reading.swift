@@ -98,7 +98,7 @@ extension ParentStore {
     if !stored.sources.isEmpty {
       answers.append((stored.sources, try coordinator.relationships(stored, in: parent.pinnedStores(), options)))
     }
-    let answer = RelationshipAnswer(joining: answers, for: request.sources, destination: relationship.destinationIndex)
+    let answer = RelationshipAnswer(joining: answers, for: request.sources)
     return parent.hasDeleted(relationship.destinationIndex)
       ? answer.filtered { !parent.isDeleted(relationship.destinationIndex, $0) } : answer
   }

@@ -54,9 +54,7 @@ extension PersistentStoreCoordinator {
       answers.append((sources, try relationships(request, store, stores, options)))
     }
     if answers.count == 1 && answers[0].sources.count == request.sources.count { return answers[0].answer }
-    return RelationshipAnswer(
-      joining: answers, for: request.sources,
-      destination: model.entities[request.entity].relationships[request.relationship].destinationIndex)
+    return RelationshipAnswer(joining: answers, for: request.sources)
   }
 
   /// Refuses objects of stores that were added after a generation began. They would have no destinations.
@@ -153,23 +151,23 @@ extension RelationshipAnswer {
     }
   }
 
-  /// Joins the answers of several stores, in the order of the requested sources.
-  convenience init(
-    joining answers: [(sources: [ObjectKey], answer: RelationshipAnswer)], for sources: [ObjectKey], destination: EntityIndex
-  ) {
+  /// Joins several answers, in the order of the requested sources.
+  ///
+  /// The joined answer contains entities only if all answers do. Without them, the rows of the destinations determine their entities.
+  convenience init(joining answers: [(sources: [ObjectKey], answer: RelationshipAnswer)], for sources: [ObjectKey]) {
     var found: [ObjectKey: (answer: Int, place: Int)] = [:]
     for (number, part) in answers.enumerated() {
       for (place, source) in part.sources.enumerated() { found[source] = (number, place) }
     }
     var (offsets, targets): ([Int32], [ObjectKey]) = ([0], [])
-    var entities: [EntityIndex]? = answers.contains { $0.answer.entities != nil } ? [] : nil
+    var entities: [EntityIndex]? = answers.allSatisfy { $0.answer.entities != nil } ? [] : nil
     var orderKeys: [Int64]? = answers.contains { $0.answer.orderKeys != nil } ? [] : nil
     for source in sources {
       if let (number, place) = found[source] {
         let answer = answers[number].answer
         let range = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
         targets += answer.targets[range]
-        entities?.append(contentsOf: answer.entities?[range] ?? Array(repeating: destination, count: range.count)[...])
+        if let found = answer.entities { entities?.append(contentsOf: found[range]) }
         orderKeys?.append(contentsOf: answer.orderKeys?[range] ?? Array(repeating: .max, count: range.count)[...])
       }
       offsets.append(Int32(targets.count))

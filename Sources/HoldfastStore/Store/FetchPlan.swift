@@ -157,7 +157,8 @@ public final class RelationshipAnswer: Sendable {
   public let targets: [ObjectKey]
   /// The index of each destination's concrete entity.
   ///
-  /// Nil if all are of the declared destination entity.
+  /// Nil if all are of the declared destination entity, or if the store would have to read their rows to find them. The framework then
+  /// reads the rows itself, if the entity has subentities.
   public let entities: [EntityIndex]?
   /// The order key of each destination, or nil for an unordered relationship.
   ///

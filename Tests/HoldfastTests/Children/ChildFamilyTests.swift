@@ -71,6 +71,22 @@ import Testing
     withExtendedLifetime(fault) {}
   }
 
+  /// The child reads the lists of both keepers together: one from its parent, which has added a bird to it, and the other from the store.
+  @Test(arguments: TestStore.allCases) func aListThatOnlyTheStoreHasContainsObjectsOfTheirOwnClasses(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+    for name in ["Ann", "Bob"] {
+      let keeper = setup.insert(Keeper.self) { $0.name = name }
+      setup.animal(Cat.self, "Tom of \(name)", keeper: keeper)
+    }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    parent.animal(Bird.self, "Robin", keeper: try #require(try parent.one(Keeper.self) { $0.name == "Ann" }))
+    let keepers = try child.fetch(FetchRequest<Keeper>(sortedBy: [.ascending(\.name)]))
+    let animals = keepers.map { keeper in keeper.animals.map { "\(type(of: $0)) \($0.name)" }.sorted() }
+    #expect(animals == [["Bird Robin", "Cat Tom of Ann"], ["Cat Tom of Bob"]])
+    #expect(child.faultError == nil)
+  }
+
   /// The parent has recorded a link of the fault.
   @Test(arguments: TestStore.allCases) func aChildReadsTheListOfAnOwnerThatItsParentHasAsAFaultOfASuperentity(_ store: TestStore) throws {
     let scene = try Scene(store), fault = try #require(try scene.fault(scene.hedy, as: "Keeper") as? Keeper)
