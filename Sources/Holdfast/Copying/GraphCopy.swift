@@ -18,9 +18,11 @@ struct GraphCopy {
 
   /// The size of the rows of one save in bytes, if there are several.
   private static let partByteCount = 16 << 20
+  /// The number of links and order keys of one save, if there are several.
+  private let partLinkCount: Int
 
-  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity) {
-    (self.reader, self.destination, self.identity) = (reader, destination, identity)
+  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity, partLinkCount: Int = 500_000) {
+    (self.reader, self.destination, self.identity, self.partLinkCount) = (reader, destination, identity, partLinkCount)
     // A store with all rows in memory writes them all in each save.
     savesInParts = !destination.capabilities.residentRows
   }
@@ -31,7 +33,10 @@ struct GraphCopy {
     try reserveKeys()
     var save = SaveRequest(), byteCount = 0
     for entity in model.entities where !entity.isAbstract { try copyRows(of: entity, &save, &byteCount) }
-    for relationship in reader.linkRelationships { try copyLinks(relationship, &save) }
+    // The order keys of a link are saved with it or after it, on both sides of a many-to-many pair.
+    let relationships = reader.linkRelationships
+    for relationship in relationships where relationship.storesLinks { try copyLinks(relationship, &save) }
+    for relationship in relationships where !relationship.storesLinks { try copyLinks(relationship, &save) }
     try commit(&save)
   }
 
@@ -184,7 +189,7 @@ struct GraphCopy {
         if relationship.storesLinks { links.append(link) }
         if let order, order != .max { orders.append((link, order)) }
       }
-      guard savesInParts, links.count + orders.count > 500_000 else { return }
+      guard savesInParts, links.count + orders.count > partLinkCount else { return }
       try flush(&save)
       try commit(&save)
     }
