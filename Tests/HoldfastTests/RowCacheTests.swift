@@ -38,6 +38,29 @@ import Testing
     #expect(value(cache, 1) == nil)
   }
 
+  /// Another row is removed during the commit, so the saved row isn't inserted. A read that began after that has the former version.
+  @Test func aRowReadBeforeACommitIsNotInsertedAfterItIfTheSavedRowIsNot() throws {
+    let cache = RowCache(), epoch = cache.epoch
+    cache.remove(root: 0, keys: [9])
+    let reading = cache.epoch
+    cache.publish(RowCache.SavedRows(batches: [(try row(1, version: 2, 2), 0)]), committedIn: epoch)
+    cache.publish(try row(1, version: 1, 1), root: 0, readIn: reading)
+    #expect(value(cache, 1) == nil)
+    cache.publish(try row(1, version: 2, 2), root: 0, readIn: cache.epoch)
+    #expect(value(cache, 1) == 2)
+  }
+
+  @Test func aRowReadBeforeACommitIsNotInsertedAfterTheSavedRowWasReleased() throws {
+    // Each publication fills one half of the cache.
+    let cache = RowCache(byteLimit: 1), epoch = cache.epoch
+    cache.publish(RowCache.SavedRows(batches: [(try row(1, version: 2, 2), 0)]), committedIn: epoch)
+    #expect(value(cache, 1) == 2)
+    for key in 2...3 { cache.publish(try row(ObjectKey(key), version: 1, 1), root: 0, readIn: cache.epoch) }
+    #expect(value(cache, 1) == nil)
+    cache.publish(try row(1, version: 1, 1), root: 0, readIn: epoch)
+    #expect(value(cache, 1) == nil)
+  }
+
   @Test func aSaveWithDeletionsKeepsItsOwnRowsOnly() throws {
     let cache = RowCache(), epoch = cache.epoch
     for key in 1...3 { cache.publish(try row(ObjectKey(key), version: 1, 1), root: 0, readIn: epoch) }

@@ -13,10 +13,13 @@ final class RowCache: Sendable {
     /// Incremented when rows read earlier may be outdated, so that they aren't inserted afterwards.
     var epoch = 0
 
-    mutating func insert(_ batch: RowBatch, _ root: EntityIndex, _ byteLimit: Int) {
+    mutating func insert(_ batch: RowBatch, _ root: EntityIndex, _ byteLimit: Int, isSaved: Bool) {
       if byteLimit == 0 { return }
       young.publish(batch, root, unlessNewerIn: old)
+      if isSaved { young.hasSavedRows = true }
       if young.byteCount > byteLimit / 2 {
+        // A running read may have former versions of the saved rows, which nothing would distinguish any more.
+        if old.hasSavedRows { epoch += 1 }
         old = young
         young = RowCacheGeneration()
       }
@@ -51,7 +54,7 @@ final class RowCache: Sendable {
   /// Inserts the rows of a batch, unless the epoch has changed since they were read.
   func publish(_ batch: RowBatch, root: EntityIndex, readIn epoch: Int) {
     generations.withLock { generations in
-      if generations.epoch == epoch { generations.insert(batch, root, byteLimit) }
+      if generations.epoch == epoch { generations.insert(batch, root, byteLimit, isSaved: false) }
     }
   }
 
@@ -70,17 +73,17 @@ final class RowCache: Sendable {
 
   /// Publishes a save in one step, so that rows read before the commit can't replace saved ones.
   ///
-  /// - Parameter epoch: The epoch before the commit. If it has changed since, the saved rows may be outdated. Then none is inserted, and
-  ///   their former versions are removed.
+  /// - Parameter epoch: The epoch before the commit. If it has changed since, the saved rows may be outdated. Then none is inserted, their
+  ///   former versions are removed, and rows of running reads stay out of the cache, because these may be the former versions.
   func publish(_ saved: SavedRows, committedIn epoch: Int) {
     generations.withLock { generations in
       let isCurrent = generations.epoch == epoch
       if saved.removesAll { generations = Generations(epoch: generations.epoch) }
       for (root, keys) in saved.removedKeys { generations.remove(root, keys) }
-      if saved.removesAll || saved.turnsAwayReads || !saved.removedKeys.isEmpty { generations.epoch += 1 }
+      if saved.removesAll || saved.turnsAwayReads || !saved.removedKeys.isEmpty || !isCurrent { generations.epoch += 1 }
       for (batch, root) in saved.batches {
         if isCurrent {
-          generations.insert(batch, root, byteLimit)
+          generations.insert(batch, root, byteLimit, isSaved: true)
         } else {
           generations.remove(root, (0..<batch.count).map { batch.pointer($0).key })
         }
@@ -127,6 +130,8 @@ private final class RowCacheGeneration {
   @exclusivity(unchecked) private var entries = HashTable<Entry>()
   @exclusivity(unchecked) private var batches: ContiguousArray<RowBatch> = []
   @exclusivity(unchecked) private(set) var byteCount = 0
+  /// Whether any of the rows were inserted by a save.
+  @exclusivity(unchecked) var hasSavedRows = false
 
   init() {}
 
