@@ -45,7 +45,13 @@ struct GraphCopy {
     for root in model.entities where root.rootIndex == root.index {
       let count = reader.keys[root.index.rawValue].count
       guard count > 0, let entity = root.concreteIndexes.first else { continue }
-      keys[root.index.rawValue] = try destination.reserveKeys([KeyDemand(entity: entity, count: count)], options: .none)[0].sorted()
+      let reserved = try destination.reserveKeys([KeyDemand(entity: entity, count: count)], options: .none)
+      guard reserved.map(\.count) == [count] else {
+        throw StoreError(
+          .damaged, operation: "obtain permanent IDs",
+          reason: "The store reserved \(reserved.map(\.count)) keys instead of [\(count)] (rule K1).")
+      }
+      keys[root.index.rawValue] = reserved[0].sorted()
     }
   }
 

@@ -15,6 +15,8 @@ package final class GraphReader {
   let store: any IncrementalStore
   let identity: StoreIdentity
   private let view: any ReadView
+  /// The store's location, for errors.
+  private let path: String?
   /// Why a value couldn't be read, where the reading code can't throw.
   var unread: (any Error)?
   /// Receives the numbers of objects and owners that loops over all of them have passed; nil if nothing does.
@@ -24,8 +26,9 @@ package final class GraphReader {
   /// The keys of each entity's own objects, ascending.
   package private(set) var ownKeys: [[ObjectKey]]
 
-  package init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity) throws {
-    (self.store, self.model, self.identity) = (store, model, identity)
+  /// - Parameter path: The store's location, for errors. Defaults to nil.
+  package init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity, path: String? = nil) throws {
+    (self.store, self.model, self.identity, self.path) = (store, model, identity, path)
     view = try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
     keys = model.entities.map { _ in [] }
     ownKeys = keys
@@ -76,8 +79,9 @@ package final class GraphReader {
   package func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
     if ownKeys[entity.index.rawValue].isEmpty { return }
     let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
-    let sink = BatchClosure { [observer] batch, rows in
+    let sink = BatchClosure { [self, observer] batch, rows in
       try GraphReader.checkCancellation()
+      try check(batch, entity)
       try rows.forEach(in: batch) { try body(batch[$0]) }
       observer?(rows.count(in: batch))
     }
@@ -89,11 +93,20 @@ package final class GraphReader {
     _ keys: [ObjectKey], of entity: EntityIndex, _ body: @escaping (ManagedObjectModel.Entity, RowView) throws -> Void
   ) throws {
     if keys.isEmpty { return }
-    let sink = BatchClosure { [model] batch, rows in
+    let sink = BatchClosure { [self] batch, rows in
       let entity = batch.idPrefix.flatMap { model.entity(named: $0.entityName) } ?? model.entities[entity]
+      try check(batch, entity)
       try rows.forEach(in: batch) { try body(entity, batch[$0]) }
     }
     try store.rows(FaultRequest(entity: entity, keys: keys), in: view, options: .none, into: sink)
+  }
+
+  /// Refuses rows that don't have the layout of their entity, before they are read as rows of that entity.
+  private func check(_ batch: RowBatch, _ entity: ManagedObjectModel.Entity) throws {
+    if batch.layout == entity.layout { return }
+    throw StoreError(
+      .damaged, operation: "read rows", path: path,
+      reason: "The store returned rows whose layout isn't that of the entity \(entity.name) (rule F5).")
   }
 
   /// The destinations of one object, in order or by key.
@@ -143,6 +156,7 @@ package final class GraphReader {
       let half = owners.count / 2
       return try targets(of: Array(owners[..<half]), relationship) + targets(of: Array(owners[half...]), relationship)
     }
+    try answer.check(request, path, isOrdered: relationship.isOrdered)
     return owners.indices.map { index in
       let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
       let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }

@@ -23,7 +23,8 @@ struct StoreCopier {
     defer { temporary.remove() }
     do {
       let copy = try Self.openingExisting(source, model) { store, model, metadata in
-        try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
+        let reader = try GraphReader(store, model, metadata.identity, path: source.location?.description)
+        return try self.copy(reader, metadata.userInfo, to: place)
       }
       try options.check(Self.operation)
       let replacement = ReplacementRequest(source: place.location ?? .named(destination.type), expecting: state)
@@ -43,7 +44,7 @@ struct StoreCopier {
       observe(reader, 0.25...0.5)
       try copy.run()
       if !userInfo.isEmpty { try store.setMetadata(userInfo) }
-      let written = try GraphReader(store, reader.model, identity)
+      let written = try GraphReader(store, reader.model, identity, path: place.location?.description)
       observe(written, 0.7...0.95)
       let found = try GraphDigest(written)
       guard found == digest else {
@@ -81,7 +82,7 @@ struct StoreCopier {
     _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader, StoreMetadata) throws -> Result
   ) throws -> Result {
     try openingExisting(description, model) { store, model, metadata in
-      try body(try GraphReader(store, model, metadata.identity), metadata)
+      try body(try GraphReader(store, model, metadata.identity, path: description.location?.description), metadata)
     }
   }
 
@@ -96,7 +97,7 @@ struct StoreCopier {
           try store.answers.perform(VerificationRequest())
         }
       }
-      return try body(try GraphReader(store, model, metadata.identity))
+      return try body(try GraphReader(store, model, metadata.identity, path: description.location?.description))
     }
   }
 

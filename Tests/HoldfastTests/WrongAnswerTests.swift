@@ -1,0 +1,81 @@
+import HoldfastStore
+import Testing
+
+@testable import Holdfast
+
+/// Stores whose answers break the contract: reading them is an error, and no wrong values are read or copied.
+@Suite struct WrongAnswerTests {
+  /// What a store returns.
+  enum Flaw: CaseIterable, Sendable {
+    case noOrderKeys, fewOffsets, fewEntities, otherRows
+  }
+
+  private final class FlawedStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let flaw: Flaw
+
+    init(_ base: any IncrementalStore, _ flaw: Flaw) { (self.base, self.flaw) = (base, flaw) }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      guard flaw == .otherRows, plan.output == .rows else { return try base.fetch(plan, in: view, options: options, into: sink) }
+      let builder = RowBatchBuilder(layout: RowLayout([]), idPrefix: nil)
+      builder.beginRow(key: 1, version: 1)
+      builder.endRow()
+      _ = try sink.take(builder.seal(), .all)
+    }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      switch flaw {
+      case .noOrderKeys: return RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities)
+      case .fewOffsets: return RelationshipAnswer(offsets: [0], targets: [])
+      case .fewEntities:
+        return RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: [], orderKeys: answer.orderKeys)
+      case .otherRows: return answer
+      }
+    }
+  }
+
+  private static let stores: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest]
+
+  private func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Person", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toMany("friends", to: "Person", inverse: "friendOf", isOrdered: true), .toMany("friendOf", to: "Person", inverse: "friends"),
+        ])
+    ])
+  }
+
+  /// A store with two people, the second of whom is the first one's friend.
+  private func makePlace(_ store: TestStore) throws -> TestStore.Place {
+    let place = try store.makePlace(model: model(), classes: []), context = try place.context()
+    let people = try (0..<2).map { _ in try context.insert(entityNamed: "Person") }
+    try people[0].setValue([people[1]], forKey: "friends")
+    try context.save()
+    try place.close()
+    return place
+  }
+
+  @Test(arguments: stores, Flaw.allCases) func aWrongAnswerIsNotCopied(_ store: TestStore, _ flaw: Flaw) throws {
+    let place = try makePlace(store)
+    let flawed = StoreDescription(type: "flawed") { FlawedStore(place.description.makeStore(), flaw) }
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.graphDigest(of: flawed, model: place.model) }
+    #expect(error?.code == .damaged)
+  }
+
+  @Test(arguments: stores, Flaw.allCases) func aContextRefusesAWrongAnswer(_ store: TestStore, _ flaw: Flaw) throws {
+    let place = try makePlace(store)
+    let flawed = StoreDescription(type: "flawed") { FlawedStore(place.description.makeStore(), flaw) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let error = #expect(throws: StoreError.self) {
+      for person in try context.fetch(FetchRequest<ManagedObject>(entityName: "Person")) {
+        _ = try context.reading { try person.value(forKey: "friends") }
+      }
+    }
+    #expect(error?.code == .damaged)
+    try coordinator.close()
+  }
+}
