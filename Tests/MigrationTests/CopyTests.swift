@@ -93,6 +93,17 @@ import Testing
     #expect(try destination.contents(model).count == 9)
   }
 
+  @Test(arguments: Pair.all) func aCopyToAFolderThatDoesNotExistIsAnErrorOfTheDestination(_ pair: Pair) throws {
+    let model = try everything(), source = MigratedStore.Place(pair.source), folder = TemporaryFolder()
+    try fill(source, model)
+    let path: String = folder.file("missing/Store")
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: pair.destination.description(at: path), model: model)
+    }
+    #expect(error?.code == .notFound && error?.path == path, "\(error as Any)")
+    #expect(folder.names.isEmpty)
+  }
+
   @Test(arguments: Pair.all) func aStoreIsReplacedByAndMovedToEveryOtherType(_ pair: Pair) throws {
     let model = try everything(), source = MigratedStore.Place(pair.source), destination = MigratedStore.Place(pair.destination)
     try fill(source, model)

@@ -28,12 +28,18 @@ struct TemporaryStore {
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw StoreError(
-        error.isOfFullDisk ? .diskFull : .notPermitted, operation: operation, path: folder,
-        reason: "The folder for a temporary copy can't be created. Check the permissions and the free space.", cause: error,
-        isRetryable: error.isOfFullDisk)
-    }
+    } catch { throw Self.refused(other, operation, error) }
+  }
+
+  /// The error of creating the folder. It has the path of the other store, because there is nothing at the path of the folder.
+  private static func refused(_ description: StoreDescription, _ operation: String, _ cause: any Error) -> StoreError {
+    let code = (cause as? CocoaError)?.code, isMissing = code == .fileNoSuchFile || code == .fileReadNoSuchFile
+    return StoreError(
+      isMissing ? .notFound : cause.isOfFullDisk ? .diskFull : .notPermitted, operation: operation, path: description.location?.description,
+      reason: isMissing
+        ? "The folder of the store doesn't exist. Create it, or choose another path."
+        : "The folder for a temporary copy can't be created beside the store. Check the permissions and the free space.",
+      cause: cause, isRetryable: cause.isOfFullDisk)
   }
 
   static func unsupported(_ description: StoreDescription, _ operation: String) -> StoreError {
