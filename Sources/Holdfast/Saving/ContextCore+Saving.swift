@@ -13,6 +13,7 @@ extension ContextCore {
         reason: "The context is being saved or is merging changes; a callback can't save it meanwhile. Save it when the call has returned, "
           + "or in a handler of onSave or onChange.")
     }
+    noticeRemovedStores()
     try refuseLoss()
     try settleUncertainSave()
     if merging.inbox != nil { try mergeWaitingChanges() }

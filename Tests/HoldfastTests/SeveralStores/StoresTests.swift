@@ -79,6 +79,20 @@ struct MemoryStoreContentsBox {
     #expect(throws: StoreError.self) { try pack.coordinator.remove(removed) }
   }
 
+  @Test(arguments: StorePair.allCases) func objectsOfARemovedStoreBecomeInaccessibleWhenTheirContextSaves(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let stays = context.dog("stays"), goes = context.dog("goes")
+    try context.assign(goes, to: pack.stores[1])
+    try context.save()
+    try pack.coordinator.remove(pack.stores[1])
+    #expect(goes.name == "goes" && !goes.isInaccessible)
+    stays.age = 4
+    try context.save()
+    #expect(goes.name.isEmpty && goes.isInaccessible)
+    #expect((context.faultError as? PersistenceError)?.code == .missingStore)
+    #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.age) == [4])
+  }
+
   @Test(arguments: StorePair.allCases) func mergingKeepsUnsavedChangesOfARemovedStore(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context(), other = try pack.context()
     let dog = context.dog("changed")
