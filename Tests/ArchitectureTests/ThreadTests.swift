@@ -26,4 +26,12 @@ import Testing
     #expect(serialized.count > 10)
     #expect(serialized.filter { TestBytes.contain($0.bytes, "@Suite(.serialized)") }.map(\.name) == [])
   }
+
+  /// While an ended process waits for the task of its exit test, which waits behind all other tests, a thread of Swift Testing uses a
+  /// processor: it asks in a loop whether a process has ended.
+  @Test func exitTestsHaveThreadsOfTheirOwn() throws {
+    let withExits = try Self.sources().filter { TestBytes.contain($0.bytes, "(processExitsWith:") }
+    #expect(withExits.count > 40)
+    #expect(withExits.filter { !TestBytes.contain($0.bytes, ".ownThreads") }.map(\.name) == [])
+  }
 }

@@ -191,7 +191,7 @@
       #expect(try Set(runs.keys).union([7]) == mistakes(found: "run"))
     }
 
-    @Test func aRelationshipToAnotherContextsObjectTraps() async throws {
+    @Test(.ownThreads) func aRelationshipToAnotherContextsObjectTraps() async throws {
       let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
         let container = try PersistentContainer(for: ComparedDog.self, ComparedWalk.self, store: .memory())
         let (one, two) = (container.newContext(), container.newContext())

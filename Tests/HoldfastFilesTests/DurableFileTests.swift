@@ -247,7 +247,7 @@ import Testing
     try DurableFile(path: folder.file(String(long.dropFirst(22)))).replace([1])
   }
 
-  @Test func misuseTraps() async {
+  @Test(.ownThreads) func misuseTraps() async {
     await #expect(processExitsWith: .failure) { [path = folder.file() as String] in
       let file = try DurableFile(path: path)
       let replacement = try file.beginReplacing()

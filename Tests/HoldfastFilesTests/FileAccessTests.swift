@@ -48,7 +48,7 @@ import Testing
   }
 
   /// Neither the group's rights nor the set-user-ID bit may pass to another owner.
-  @Test func whereTheOwnerCannotBeKeptNoUserGainsRights() async throws {
+  @Test(.ownThreads) func whereTheOwnerCannotBeKeptNoUserGainsRights() async throws {
     guard System.isRoot else { return print("Skipped: only root can become another user.") }
     // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
@@ -159,7 +159,7 @@ import Testing
     _ = try DurableFile(path: folder.file())
   }
 
-  @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
+  @Test(.ownThreads) func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
     guard System.isRoot else { return print("Skipped: only root can become another user.") }
     // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
@@ -209,7 +209,7 @@ import Testing
   }
 
   /// In a separate process, so that other tests don't change its memory.
-  @Test func RE3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
+  @Test(.ownThreads) func RE3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       TestFile.write([1], to: folder.file())
@@ -370,7 +370,7 @@ import Testing
   }
 
   /// In a separate process, because a fork has only one thread of the test process.
-  @Test func RD4_aForkedChildMayNotUseAnOpenFileButMayOpenItItself() async {
+  @Test(.ownThreads) func RD4_aForkedChildMayNotUseAnOpenFileButMayOpenItItself() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(0.05)))

@@ -52,7 +52,7 @@ import Testing
 
   #if os(Linux)
     /// The bug: the 129th store of a user, with the usual limit, couldn't be opened.
-    @Test func theSystemsLimitOfWatchedFoldersIsNoError() async {
+    @Test(.ownThreads) func theSystemsLimitOfWatchedFoldersIsNoError() async {
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
         // The next descriptor is beyond the limit.
         let next = open("/", O_RDONLY), files = __rlimit_resource_t(7)  // RLIMIT_NOFILE, whose type depends on the C library

@@ -72,7 +72,7 @@ import Testing
     }
   #endif
 
-  @Test func usingEvictedBytesEndsTheProcess() async {
+  @Test(.ownThreads) func usingEvictedBytesEndsTheProcess() async {
     await #expect(processExitsWith: .failure) {
       let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
       let piece = [UInt8](repeating: 1, count: 8).withUnsafeBytes { ScratchFile(beside: file)?.append($0) }
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func allPiecesThatWereLoadedAreEvictedTogether() async {
+  @Test(.ownThreads) func allPiecesThatWereLoadedAreEvictedTogether() async {
     for number in 0..<2 {
       await #expect(processExitsWith: .failure) { [number = number as Int] in
         let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))

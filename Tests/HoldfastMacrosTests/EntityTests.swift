@@ -329,7 +329,7 @@
       #expect(throws: DecodingError.self) { try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: Data(#"{"tag": "x"}"#.utf8)) }
     }
 
-    @Test func aTransientPropertyOfASnapshotTraps() async {
+    @Test(.ownThreads) func aTransientPropertyOfASnapshotTraps() async {
       let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
         _ = Ranch.Cow.Snapshot().isSelected
       }

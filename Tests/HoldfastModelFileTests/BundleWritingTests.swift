@@ -125,7 +125,7 @@ import Testing
     #expect(try folder.text("outside/contents") == "precious")
   }
 
-  @Test func aDiskThatTakesNoMoreLeavesTheOldFile() async throws {
+  @Test(.ownThreads) func aDiskThatTakesNoMoreLeavesTheOldFile() async throws {
     try folder.write("<model name=\"old\"/>", to: "Zoo.xcdatamodel/contents")
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       ProcessLimits.setFileSize(100)

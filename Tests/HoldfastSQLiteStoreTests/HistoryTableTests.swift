@@ -332,7 +332,7 @@ import Testing
     }
   }
 
-  @Test func aHistoryThatAnotherProgramRemovesIsNotMissed() async throws {
+  @Test(.ownThreads) func aHistoryThatAnotherProgramRemovesIsNotMissed() async throws {
     let path = path, first = try coordinator()
     try HistoryModel.save("Rex", first)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -346,7 +346,7 @@ import Testing
   }
 
   /// Another process adds a history before the first save, after a save, or before a commit that isn't a save.
-  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], 0..<3)
+  @Test(.ownThreads, arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], 0..<3)
   func aHistoryThatAnotherProcessAddsIsWrittenFromTheNextSaveOn(_ journal: SQLiteStoreOptions.JournalMode, _ way: Int) async throws {
     var options = SQLiteStoreOptions()
     options.journalMode = journal

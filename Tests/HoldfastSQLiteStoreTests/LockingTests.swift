@@ -55,7 +55,7 @@ import Testing
     #expect(System.seconds() - began < 1800, "It waited for a lock that no wait would get.")
   }
 
-  @Test func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {
+  @Test(.ownThreads) func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let database = try SQLiteDatabase.make(folder.file())

@@ -10,7 +10,7 @@ import Testing
   private static let model = try? ManagedObjectModel(entities: [EntityDescription("Item", attributes: [.init("text", .string)])])
 
   // A process has one logging system, so each case has a process.
-  @Test(arguments: [false, true]) func aPinnedContextThatMakesTheLogGrowIsReported(_ isPinned: Bool) async throws {
+  @Test(.ownThreads, arguments: [false, true]) func aPinnedContextThatMakesTheLogGrowIsReported(_ isPinned: Bool) async throws {
     let folder = TemporaryFolder()
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       [path = folder.file("items.sqlite") as String, isPinned = isPinned as Bool] in

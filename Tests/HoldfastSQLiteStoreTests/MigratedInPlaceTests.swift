@@ -35,7 +35,7 @@ import Testing
     return PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
   }
 
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
   func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode, keepsOurs: Bool) async throws {
     let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata(keepsOurs: keepsOurs)
     let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
@@ -70,7 +70,7 @@ import Testing
   }
 
   /// Entries of the user, also with the same model in another encoding, are no migration.
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases)
   func metadataThatAnotherProcessWritesPreventNoSave(_ journal: SQLiteStoreOptions.JournalMode) async throws {
     let path = folder.file("Kennel.sqlite")
     let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))

@@ -106,7 +106,7 @@ import Testing
     }
   #endif
 
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases)
   func RD4_anotherProcessStaysLockedOutWhileTheStoreIsOpenedASecondTime(mode: SQLiteStoreOptions.JournalMode) async throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
     try database.writer.begin(.immediate)
@@ -126,7 +126,7 @@ import Testing
   }
 
   /// What the registry prevents: when a process closes any descriptor of a file, the system drops all locks of the process on that file.
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases)
   func RD4_withoutTheRegistryAnotherProcessGetsTheLock(mode: SQLiteStoreOptions.JournalMode) async throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
     try database.writer.begin(.immediate)

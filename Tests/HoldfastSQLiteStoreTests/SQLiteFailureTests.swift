@@ -107,7 +107,7 @@ import Testing
     #expect(try database.count() == 2)
   }
 
-  @Test func aWriteThatTheSystemRefusesEndsTheConnectionAndLosesNothing() async {
+  @Test(.ownThreads) func aWriteThatTheSystemRefusesEndsTheConnectionAndLosesNothing() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let database = try SQLiteDatabase.make(folder.file())

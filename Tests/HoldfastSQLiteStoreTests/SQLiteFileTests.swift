@@ -53,7 +53,7 @@ import Testing
     #expect(try database.writer.int64("PRAGMA auto_vacuum") == 2)
   }
 
-  @Test func aNewStoreIsReadableByItsOwnerOnly() async {
+  @Test(.ownThreads) func aNewStoreIsReadableByItsOwnerOnly() async {
     await #expect(processExitsWith: .success) {
       System.setFileMask(0)
       let folder = TemporaryFolder()
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func theMaskOfTheProcessDoesNotNarrowThePermissions() async {
+  @Test(.ownThreads) func theMaskOfTheProcessDoesNotNarrowThePermissions() async {
     await #expect(processExitsWith: .success) {
       System.setFileMask(0o077)
       let folder = TemporaryFolder()
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func whatTheUserMayNotReadOrWriteIsNotPermitted() async {
+  @Test(.ownThreads) func whatTheUserMayNotReadOrWriteIsNotPermitted() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       for name in ["secret", "readable"] {
@@ -134,7 +134,7 @@ import Testing
     #expect(!TestFile.exists(path.isEmpty ? "none" : path))
   }
 
-  @Test func aNameThatMeansSomethingToSQLiteIsANameInAFolder() async {
+  @Test(.ownThreads) func aNameThatMeansSomethingToSQLiteIsANameInAFolder() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       System.enterFolder(folder.path)

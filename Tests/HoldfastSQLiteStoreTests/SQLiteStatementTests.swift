@@ -143,7 +143,7 @@ import Testing
     withExtendedLifetime(held) {}
   }
 
-  @Test func bindingToARunningStatementTraps() async {
+  @Test(.ownThreads) func bindingToARunningStatementTraps() async {
     await #expect(processExitsWith: .failure) {
       let folder = TemporaryFolder()
       let statement = try SQLiteDatabase.make(folder.file()).writer.statement("SELECT ?")

@@ -12,7 +12,7 @@ import Testing
   ])
 
   // A process has one logging system, so each case has a process.
-  @Test(arguments: SQLiteStoreOptions.StatementLogging.allCases)
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.StatementLogging.allCases)
   func statementsAreLoggedWithValuesOnlyIfAsked(_ logging: SQLiteStoreOptions.StatementLogging) async throws {
     let folder = TemporaryFolder()
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

@@ -211,7 +211,7 @@ import Testing
         == .readOnly)
   }
 
-  @Test func `if there is no room for the copy, compaction doesn't change the store`() async {
+  @Test(.ownThreads) func `if there is no room for the copy, compaction doesn't change the store`() async {
     await #expect(processExitsWith: .success) {
       let tests = try UnusedSpaceTests()
       let tested = try tests.store(pages: 3000)

@@ -87,7 +87,7 @@ import Testing
   }
 
   /// Overlays and stores with text identifiers have such keys, too.
-  @Test func aRecordingOfAStoreWithLargeKeysIsReplayedByAnotherProcess() async throws {
+  @Test(.ownThreads) func aRecordingOfAStoreWithLargeKeysIsReplayedByAnotherProcess() async throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")
     let description = StoreDescription.rowStore("minimal", firstKey: ObjectKey(1 << 48)) { MinimalStore() }
     try RecordedProgram(description.recorded(by: StoreRecorder(path: path))).run()

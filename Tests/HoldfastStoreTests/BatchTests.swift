@@ -1,4 +1,5 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Operations on entire batches have the same results as row by row.
@@ -94,7 +95,7 @@ import Testing
     #expect(large == nil)
   }
 
-  @Test(arguments: [(1, 4), (0, 5)]) func aFilledBatchWithBytesBeyondItsEndTrapsInDebugBuilds(shift: Int, length: Int) async {
+  @Test(.ownThreads, arguments: [(1, 4), (0, 5)]) func aFilledBatchWithBytesBeyondItsEndTrapsInDebugBuilds(shift: Int, length: Int) async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [shift, length] in
       _ = try BatchTests.filled(offset: RowLayout([.attribute(.string)]).fixedByteCount + shift, length: length)
     }

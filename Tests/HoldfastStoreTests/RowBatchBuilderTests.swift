@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HoldfastStore
@@ -59,7 +60,7 @@ import Testing
     #expect(batch.count == 2 && batch[0].values == [.int64(10), .int64(2)] && batch[1].values == [.int64(3), .null])
   }
 
-  @Test(arguments: [0, 1, fullPage]) func replacingInTheLastRowTrapsWithoutARow(rows: Int) async throws {
+  @Test(.ownThreads, arguments: [0, 1, fullPage]) func replacingInTheLastRowTrapsWithoutARow(rows: Int) async throws {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [rows] in
       let (builder, _) = try Self.builder(sealed: rows)
       builder.replaceInLastRow(0, integer: 10)
@@ -67,7 +68,7 @@ import Testing
     Self.expectReason(child)
   }
 
-  @Test(arguments: [0, 1, fullPage]) func removingInTheLastRowTrapsWithoutARow(rows: Int) async throws {
+  @Test(.ownThreads, arguments: [0, 1, fullPage]) func removingInTheLastRowTrapsWithoutARow(rows: Int) async throws {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [rows] in
       let (builder, _) = try Self.builder(sealed: rows)
       builder.removeInLastRow(0)
@@ -75,7 +76,7 @@ import Testing
     Self.expectReason(child)
   }
 
-  @Test func appendingWithoutARowAfterSealingCrashesInsteadOfChangingTheBatch() async throws {
+  @Test(.ownThreads) func appendingWithoutARowAfterSealingCrashesInsteadOfChangingTheBatch() async throws {
     await #expect(processExitsWith: .failure) {
       let (builder, _) = try Self.builder(sealed: 1)
       builder.append(integer: 10)

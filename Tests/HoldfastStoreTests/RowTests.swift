@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct RowTests {
@@ -244,7 +245,7 @@ import Testing
     #expect(StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true).references.count == 0)
   }
 
-  @Test func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
+  @Test(.ownThreads) func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
     await #expect(processExitsWith: .failure) {
       let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
       _ = StoreIdentity.intern(storeUUID: "A", model: model)
@@ -252,7 +253,7 @@ import Testing
     }
   }
 
-  @Test func openingAStoreWithTextIdentifiersWithoutThemIsMisuse() async {
+  @Test(.ownThreads) func openingAStoreWithTextIdentifiersWithoutThemIsMisuse() async {
     await #expect(processExitsWith: .failure) {
       let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
       _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)

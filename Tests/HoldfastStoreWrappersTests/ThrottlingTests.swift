@@ -119,7 +119,7 @@ import Testing
     try store.close()
   }
 
-  @Test func limitsThatArentPositiveAreMisuse() async {
+  @Test(.ownThreads) func limitsThatArentPositiveAreMisuse() async {
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(concurrentRequests: 0) }
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(requestsPerSecond: 0) }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastMemoryStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -98,7 +99,7 @@ import Testing
     struct Payload { nonisolated(unsafe) let object: ManagedObject? }  // because the test is about what becomes of it
   }
 
-  @Test func anErrorThatHoldsAnObjectTrapsWhereItLeavesItsContext() async {
+  @Test(.ownThreads) func anErrorThatHoldsAnObjectTrapsWhereItLeavesItsContext() async {
     for waits in [true, false] {
       let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [waits = waits as Bool] in
         let model = try ManagedObjectModel(entities: [EntityDescription("Saver")])

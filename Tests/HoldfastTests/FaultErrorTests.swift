@@ -423,7 +423,7 @@ import Testing
     #expect(throws: StoreError.self) { try scene.fido.value(forKey: "age") }
   }
 
-  @Test func withTheTrapPolicyTheProcessEndsWithTheError() async {
+  @Test(.ownThreads) func withTheTrapPolicyTheProcessEndsWithTheError() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let tests = FaultErrorTests()
       let scene = try tests.scene(.memory)

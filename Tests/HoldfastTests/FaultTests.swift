@@ -217,7 +217,7 @@ import Testing
   }
 
   /// In its own process, because other tests allocate memory as well.
-  @Test func aMillionObjectsAreWalkedInConstantMemory() async {
+  @Test(.ownThreads) func aMillionObjectsAreWalkedInConstantMemory() async {
     await #expect(processExitsWith: .success) {
       let context = try TestStore.memory.makePlace().context()
       for batch in 0..<20 {

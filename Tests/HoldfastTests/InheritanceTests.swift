@@ -1,6 +1,7 @@
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -308,14 +309,14 @@ extension Animal {
     #expect(error.code == .abstractEntity && error.reason.contains("insert an object of one of its subentities"))
   }
 
-  @Test func insertingAnObjectOfAnAbstractClassTraps() async {
+  @Test(.ownThreads) func insertingAnObjectOfAnAbstractClassTraps() async {
     await #expect(processExitsWith: .failure) {
       let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
       _ = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes).insert(Animal.self)
     }
   }
 
-  @Test func leadingARelationshipToAnObjectOfAnotherEntityTraps() async {
+  @Test(.ownThreads) func leadingARelationshipToAnObjectOfAnotherEntityTraps() async {
     await #expect(processExitsWith: .failure) {
       let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
       let context = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes)

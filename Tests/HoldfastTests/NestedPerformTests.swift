@@ -1,5 +1,6 @@
 import Holdfast
 import HoldfastMemoryStore
+import TestSupport
 import Testing
 
 /// Calls of one background context within calls of another. In processes of their own, because a queue that waits for itself traps.
@@ -9,7 +10,7 @@ import Testing
     return (container.newBackgroundContext(), container.newBackgroundContext())
   }
 
-  @Test func aContextIsUsedWithinAnotherOneThatWaitsWithinItsPerformAndWait() async {
+  @Test(.ownThreads) func aContextIsUsedWithinAnotherOneThatWaitsWithinItsPerformAndWait() async {
     await #expect(processExitsWith: .success) {
       let (first, second) = try NestedPerformTests.contexts()
       first.performAndWait { own in
@@ -25,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func aContextIsUsedWithinAnotherOneThatWaitsWithinItsPerform() async {
+  @Test(.ownThreads) func aContextIsUsedWithinAnotherOneThatWaitsWithinItsPerform() async {
     await #expect(processExitsWith: .success) {
       let (first, second) = try NestedPerformTests.contexts()
       let count = await first.perform { own in
@@ -37,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func anErrorPassesThroughAllNestedCalls() async {
+  @Test(.ownThreads) func anErrorPassesThroughAllNestedCalls() async {
     await #expect(processExitsWith: .success) {
       let (first, second) = try NestedPerformTests.contexts()
       #expect(throws: CancellationError.self) {

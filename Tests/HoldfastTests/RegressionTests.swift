@@ -221,7 +221,7 @@ extension TestStore.Place {
   }
 
   /// The bug: a rollback in a callback changed the objects that the save was working on.
-  @Test func `a rollback in a callback of the same save traps`() async {
+  @Test(.ownThreads) func `a rollback in a callback of the same save traps`() async {
     await #expect(processExitsWith: .failure) {
       let place = try TestStore.memory.makePlace()
       let context = try ManagedObjectContext(coordinator: place.coordinator(), classes: [RollingBackDog.self])
@@ -313,7 +313,7 @@ extension TestStore.Place {
   }
 
   /// The bug: the rollback freed memory inside a shared batch of rows, because a fetch had replaced the object's private row.
-  @Test func `a rollback after a failed read and a fetch doesn't free a shared row`() async {
+  @Test(.ownThreads) func `a rollback after a failed read and a fetch doesn't free a shared row`() async {
     await #expect(processExitsWith: .success) {
       let place = try RegressionTests().makePeopleWithDogs(.memory)
       let (context, failing) = try place.faulty()
@@ -623,7 +623,7 @@ extension TestStore.Place {
   // MARK: Fetches
 
   /// The bug: the sum of the limit and the offset overflowed, and the fetch trapped.
-  @Test(arguments: TestStore.allCases)
+  @Test(.ownThreads, arguments: TestStore.allCases)
   func `the maximum limit with an offset doesn't overflow`(_ store: TestStore) async {
     await #expect(processExitsWith: .success) { [store = store as TestStore] in try RegressionTests.fetchWithMaximumLimit(store) }
   }

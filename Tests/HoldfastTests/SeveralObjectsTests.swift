@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -197,7 +198,7 @@ import Testing
       try last.one(Dog.self) { $0.name == "b" }?.friendOf.isEmpty == true && last.count(for: FetchRequest<Dog> { $0.owner != nil }) == 0)
   }
 
-  @Test func positionsThatAreNotThereAreMisuse() async {
+  @Test(.ownThreads) func positionsThatAreNotThereAreMisuse() async {
     await #expect(processExitsWith: .failure) {
       let scene = try Scene(.memory)
       scene.album.tracks.insert(contentsOf: scene.new("x"), at: 6)

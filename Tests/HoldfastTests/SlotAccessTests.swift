@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import TestSupport
 import Testing
 
 /// Classes whose accessors use wrong slots. Binding the class finds them, or else the access traps.
@@ -227,7 +228,7 @@ import Testing
       toOneIDOfAnAttribute, toManyBeyond, orderedOfASet, transientBeyond, transformableOfAText, relationshipToAnotherClass
   }
 
-  @Test(arguments: Deed.allCases) func aWrongAccessTrapsWithASentence(_ deed: Deed) async throws {
+  @Test(.ownThreads, arguments: Deed.allCases) func aWrongAccessTrapsWithASentence(_ deed: Deed) async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [deed = deed as Deed] in
       let context = try SlotAccessTests.context([Unlisted.self, Somewhere.self])
       context.insert(Unlisted.self).use(deed)

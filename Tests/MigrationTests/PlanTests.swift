@@ -37,7 +37,7 @@ import Testing
   }
 
   /// Two versions that differ only in what has no part in the version hashes are the same one.
-  @Test func aStageThatWouldNeverRunTraps() async {
+  @Test(.ownThreads) func aStageThatWouldNeverRunTraps() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let tests = try PlanTests()
       var plan = MigrationPlan(from: tests.first)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Plans that were interrupted and are continued.
-@Suite struct ResumedPlanTests {
+@Suite(.ownThreads) struct ResumedPlanTests {
   /// Three versions, between which an attribute moves on.
   private let versions: [ManagedObjectModel]
 

@@ -302,7 +302,7 @@ import Testing
     #expect(try images(json) == expected(seed: 1))
   }
 
-  @Test(arguments: stores)
+  @Test(.ownThreads, arguments: stores)
   func `a store that another process is using isn't destroyed or replaced`(kind: FileStore) async throws {
     let description = try gallery(kind, "a.store", seed: 1)
     try gallery(kind, "b.store", seed: 7)

@@ -62,13 +62,13 @@ import Testing
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func RC7_aFileThatCannotBeReadIsRefused() async throws {
+  @Test(.ownThreads) func RC7_aFileThatCannotBeReadIsRefused() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0) == 0)
     try await expectNotPermitted(path)
   }
 
-  @Test func RC7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
+  @Test(.ownThreads) func RC7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     try Harbour.makeFile(inner + "/harbour.sqlite")
@@ -77,7 +77,7 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  @Test func RC7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
+  @Test(.ownThreads) func RC7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     #expect(chmod(inner, 0o555) == 0)
@@ -117,7 +117,7 @@ import Testing
     try expectSound()
   }
 
-  @Test func aFileWithALogOfAKilledProcessIsRefusedWithoutTouchingTheLog() async throws {
+  @Test(.ownThreads) func aFileWithALogOfAKilledProcessIsRefusedWithoutTouchingTheLog() async throws {
     await #expect(processExitsWith: .failure) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }

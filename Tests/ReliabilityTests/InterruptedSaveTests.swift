@@ -30,7 +30,7 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
-  @Test(arguments: FileStore.all, Moment.allCases)
+  @Test(.ownThreads, arguments: FileStore.all, Moment.allCases)
   func RA6_aTrapLeavesTheStoreWithTheEntireSaveOrNothingOfIt(store: FileStore, moment: Moment) async throws {
     try Fleet.makeFile(store.description(at: path))
     let before = try TemporaryFolder.read(path)
@@ -65,7 +65,7 @@ import Testing
     try expectSound(store, isSaved: true)
   }
 
-  @Test(arguments: [Moment.validationOfUpdate, .didSave], Call.allCases)
+  @Test(.ownThreads, arguments: [Moment.validationOfUpdate, .didSave], Call.allCases)
   func RA6_aCallbackThatDiscardsTheChangesOfItsSaveTraps(moment: Moment, call: Call) async throws {
     let store = FileStore.json
     try Fleet.makeFile(store.description(at: path))

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Misuse by the programmer traps with a message. Tests each precondition of the public interface once.
-@Suite struct MisuseTests {
+@Suite(.ownThreads) struct MisuseTests {
   // MARK: Objects of other contexts and entities
 
   @Test func aToOneRelationshipTakesNoObjectOfAnotherContext() async {

@@ -24,7 +24,7 @@ import Testing
     try Harbour.context(.sqlite(at: path, options: options))
   }
 
-  @Test func aSaveThatTimedOutWaitingForALockCanBeRepeated() async throws {
+  @Test(.ownThreads) func aSaveThatTimedOutWaitingForALockCanBeRepeated() async throws {
     async let other: Void = holdLock()
     let isLocked = await eventually { TemporaryFolder.exists(folder.file("locked")) }
     #expect(isLocked)
@@ -146,7 +146,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func concurrentSavesOfAnotherProcessAreAConflictThatNamesTheObjects() async throws {
+  @Test(.ownThreads) func concurrentSavesOfAnotherProcessAreAConflictThatNamesTheObjects() async throws {
     let context = try context()
     let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
     let berth = try #require(ships[3].berth)

@@ -14,7 +14,7 @@ import Testing
 
 /// SQLite stores opened read-only in folders without write permission. Root can write everywhere, so these tests drop their rights in a separate
 /// process, or mount a disk read-only.
-@Suite struct ReadOnlyPlaceTests {
+@Suite(.ownThreads) struct ReadOnlyPlaceTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
 

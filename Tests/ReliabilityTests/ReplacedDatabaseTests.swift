@@ -248,7 +248,7 @@ import Testing
   }
 
   /// After a crash, the log's index reports an unfinished checkpoint. That must not hide that the file was overwritten.
-  @Test func RD3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUnchanged() async throws {
+  @Test(.ownThreads) func RD3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUnchanged() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -293,7 +293,7 @@ import Testing
   }
 
   /// A store that only reads also has the log of the old file open.
-  @Test func RD3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
+  @Test(.ownThreads) func RD3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -371,7 +371,7 @@ import Testing
   // MARK: Permissions
 
   /// Open connections keep their rights, and new ones need them. Root may do everything, so this runs in a process that drops its rights.
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [true, false])
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases, [true, false])
   func RD3_aFileThatBecameReadOnlyOrUnreadableIsATypedErrorOrASave(journal: SQLiteStoreOptions.JournalMode, hasSaved: Bool) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

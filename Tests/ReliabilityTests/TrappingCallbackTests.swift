@@ -11,7 +11,7 @@ import Testing
   private let folder = TemporaryFolder()
   private var path: String { folder.file("harbour") }
 
-  @Test(arguments: FileStore.all, Place.allCases)
+  @Test(.ownThreads, arguments: FileStore.all, Place.allCases)
   func RA6_aTrapInACallbackOfASaveLeavesTheStoreAsItWas(store: FileStore, place: Place) async throws {
     try Harbour.makeFile(store.description(at: path), saves: 3)
     let before = try TemporaryFolder.read(path)

@@ -188,7 +188,7 @@ import Testing
     try expectNothingChanges { try readAll() }
   }
 
-  @Test func readingAStoreWhoseProcessWasKilledChangesNothing() async throws {
+  @Test(.ownThreads) func readingAStoreWhoseProcessWasKilledChangesNothing() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -242,7 +242,7 @@ import Testing
   }
 
   /// A log without an index is read without locks until another program creates the index.
-  @Test func changesOfAProgramThatCreatesTheIndexOfALogAreRead() async throws {
+  @Test(.ownThreads) func changesOfAProgramThatCreatesTheIndexOfALogAreRead() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }

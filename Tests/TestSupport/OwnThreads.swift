@@ -3,7 +3,8 @@ package import Testing
 /// Runs the tests of a suite, or the cases of a test, on threads of their own, at most eight cases at a time.
 ///
 /// Without it, an exit test blocks one or two threads of Swift's pool until its process ends, because Swift Testing reads there what the
-/// process writes. The pool has one thread per processor. Each test of a serialized suite waits behind all other tests that haven't begun.
+/// process writes. The pool has one thread per processor. Each test of a serialized suite waits behind all other tests that haven't begun,
+/// and so does the rest of an exit test. When its process has ended, a thread of Swift Testing uses a processor until the test continues.
 package struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
   private static let turns = Turns(8)
   /// Whether the case has its turn, because a test may have the trait twice.
@@ -28,7 +29,7 @@ package struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThreads {
-  /// Runs tests on threads of their own, for serialized suites and for exit tests that take long.
+  /// Runs tests on threads of their own, for serialized suites and for exit tests.
   package static var ownThreads: Self { Self() }
 }
 

@@ -65,7 +65,7 @@ import Testing
     #expect(try again.fetchHistory().transactions.map(\.changes.count) == [40, 1, 2])
   }
 
-  @Test(arguments: wholeFiles, [false, true])
+  @Test(.ownThreads, arguments: wholeFiles, [false, true])
   func savesOfOtherProcessesAreInTheHistoryOfAnOpenStore(_ store: HistoryStore, _ isReadOnly: Bool) async throws {
     let first = try store.coordinator(Kennel.model, folder), path = store.path(folder)
     try insert(1, first)

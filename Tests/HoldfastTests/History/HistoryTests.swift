@@ -214,7 +214,7 @@ import Testing
   }
 
   /// Its token is encoded. Another process saves meanwhile, and so does the program before it reads the history.
-  @Test(arguments: HistoryStore.allCases) func aProgramThatWasAwayGetsEachTransactionOnce(_ store: HistoryStore) async throws {
+  @Test(.ownThreads, arguments: HistoryStore.allCases) func aProgramThatWasAwayGetsEachTransactionOnce(_ store: HistoryStore) async throws {
     let first = try store.coordinator(HistoryModel.model(), folder)
     try HistoryModel.save("known", first)
     let encoded = try JSONEncoder().encode(first.currentPersistentHistoryToken())

@@ -1,5 +1,6 @@
 import HoldfastMemoryStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -64,7 +65,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Misuse.allCases) func aPolicyThatDiscardsTheChangesOfAContextThatIsMergedTraps(_ misuse: Misuse) async {
+  @Test(.ownThreads, arguments: Misuse.allCases) func aPolicyThatDiscardsTheChangesOfAContextThatIsMergedTraps(_ misuse: Misuse) async {
     await #expect(processExitsWith: .failure) { [misuse = misuse as Misuse] in
       let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
       let ours = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)

@@ -1,6 +1,7 @@
 import Holdfast
 import HoldfastMemoryStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// How a save is divided among stores, and what happens if one of them refuses or fails.
@@ -316,7 +317,7 @@ import Testing
     #expect(try #require(throws: StoreError.self) { try context.save() }.code == .readOnly)
   }
 
-  @Test func assigningASavedObjectTraps() async {
+  @Test(.ownThreads) func assigningASavedObjectTraps() async {
     await #expect(processExitsWith: .failure) {
       let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory()])
       let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)

@@ -1,6 +1,7 @@
 import Holdfast
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// Transient relationships: only in memory, on every store.
@@ -466,7 +467,7 @@ import Testing
     ] { #expect(error.reason.contains(line), "\(error.reason)") }
   }
 
-  @Test func anIndexThatTheEntityDoesNotHaveTraps() async {
+  @Test(.ownThreads) func anIndexThatTheEntityDoesNotHaveTraps() async {
     await #expect(processExitsWith: .failure) {
       let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
       let _: Node? = node.transientToOne(99)

@@ -10,7 +10,7 @@ import Testing
   private let folder = TemporaryFolder()
 
   /// The rows of this process's saves are in the coordinator's cache. A row that another process has replaced is never taken from there.
-  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  @Test(.ownThreads, arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
   func aFaultGetsTheNewestRowAtOnce(_ journal: SQLiteStoreOptions.JournalMode) async throws {
     let path = folder.file("notes.sqlite")
     var options = SQLiteStoreOptions()
@@ -44,7 +44,7 @@ import Testing
   }
 
   /// The cache has rows of fetches, and this process has never saved.
-  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], [false, true])
+  @Test(.ownThreads, arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], [false, true])
   func aProcessThatOnlyReadsGetsTheNewestRows(_ journal: SQLiteStoreOptions.JournalMode, _ isReadOnly: Bool) async throws {
     let path = folder.file("notes.sqlite")
     var options = SQLiteStoreOptions()
@@ -144,7 +144,7 @@ import Testing
     try coordinator.close()
   }
 
-  @Test func aCheckThatReadsAnObjectTraps() async {
+  @Test(.ownThreads) func aCheckThatReadsAnObjectTraps() async {
     let path = folder.file("notes.sqlite")
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = path as String] in
       let store = CheckedStore(path), (coordinator, note) = try Self.saveNote(store)

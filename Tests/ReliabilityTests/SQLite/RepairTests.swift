@@ -162,7 +162,7 @@ import Testing
   // MARK: The log and the journal
 
   /// The last saves are only in the log, whose pages are whole even where the database is damaged.
-  @Test(arguments: [false, true]) func RE6_theLogIsApplied(harmsHeader: Bool) async throws {
+  @Test(.ownThreads, arguments: [false, true]) func RE6_theLogIsApplied(harmsHeader: Bool) async throws {
     let path = folder.file("harbour.sqlite")
     try Harbour.makeFile(path, saves: 9)
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
@@ -182,7 +182,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func RE6_aJournalIsRolledBack() async throws {
+  @Test(.ownThreads) func RE6_aJournalIsRolledBack() async throws {
     let path = folder.file("harbour.sqlite")
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete), saves: 9)
     let before = try TemporaryFolder.read(path)
@@ -286,7 +286,7 @@ import Testing
   }
 
   /// SQLite ignores a log or journal that it takes for an old one, so the report says that changes may be missing.
-  @Test func RE6_aDamagedLogIsReported() async throws {
+  @Test(.ownThreads) func RE6_aDamagedLogIsReported() async throws {
     let path = folder.file("harbour.sqlite")
     try Harbour.makeFile(path, saves: 9)
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
@@ -479,7 +479,7 @@ import Testing
     try expectRefusal(.damaged) { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired)) }
   }
 
-  @Test func aStoreInUseIsRefused() async throws {
+  @Test(.ownThreads) func aStoreInUseIsRefused() async throws {
     try Harbour.makeFile(damaged)
     let context = try Harbour.context(.sqlite(at: damaged))
     let error = #expect(throws: StoreError.self) {

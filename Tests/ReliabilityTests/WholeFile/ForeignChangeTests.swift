@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Another program replaces, truncates, removes or forbids access to the file of an open store, or the file is opened a second time.
-@Suite struct ForeignChangeTests {
+@Suite(.ownThreads) struct ForeignChangeTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
