@@ -184,6 +184,7 @@ import Testing
 
     func run() throws {
       let size = byteCount
+      let rooms = rooms
       var refused = 0, whole = 0
       for room in rooms {
         let kilobytes = (size + room) / 1_024 + 16
@@ -194,19 +195,27 @@ import Testing
         if try succeeds(place, "\(kilobytes) kB", "size=64m") { whole += 1 } else { refused += 1 }
       }
       demand(refused >= 1 && whole >= 1, "\(kind): \(refused) refused, \(whole) whole")
-      print("REPORT RC5, \(store), \(kind): \(refused) disks too small, \(whole) large enough, for a store of \(size) bytes")
+      print(
+        "REPORT RC5, \(store), \(kind): \(refused) disks too small, \(whole) large enough, for a store of \(size) bytes, free: \(rooms)")
     }
 
-    /// The free space of each disk: too little, some that is enough for a part of the work, and enough.
+    /// The free space of each disk: too little, a random one that may be enough for a part of the work, and enough.
     private var rooms: [Int] {
       let size = byteCount
       if TestTier.isFull { return Array(stride(from: 0, through: 6 * size, by: size / 8)) + [kind.sufficientRoom * size] }
-      return [0, 7 * size / 10, 14 * size / 10, 21 * size / 10, kind.sufficientRoom * size]
+      return [0, Int.random(in: 1...20) * (size / 8), kind.sufficientRoom * size]
+    }
+
+    /// The free inodes of each disk: too few, each third number from a random one, and enough.
+    private static var inodes: [Int] {
+      if TestTier.isFull { return Array(0...40) }
+      return [0] + stride(from: Int.random(in: 1...3), through: 15, by: 3) + [40]
     }
 
     func runWithFewInodes() throws {
+      let inodes = Self.inodes
       var refused = 0, whole = 0
-      for free in TestTier.isFull ? Array(0...40) : [0, 1, 2, 3, 4, 5, 6, 8, 11, 15, 40] {
+      for free in inodes {
         let place = MigratedStore.Place(store)
         System.mountDisk(at: place.folder.path, "size=64m,nr_inodes=1000")
         defer { System.unmountDisk(at: place.folder.path) }
@@ -218,7 +227,7 @@ import Testing
         if try succeeds(place, "\(free) inodes", "size=64m,nr_inodes=1000") { whole += 1 } else { refused += 1 }
       }
       demand(refused >= 1 && whole >= 1, "\(kind): \(refused) refused, \(whole) whole")
-      print("REPORT RC5, \(store), \(kind): \(refused) disks with too few inodes, \(whole) with enough")
+      print("REPORT RC5, \(store), \(kind): \(refused) disks with too few inodes, \(whole) with enough, free: \(inodes)")
     }
 
     /// Changes a store on a small disk. If that is refused, nothing is changed, and it succeeds on a larger one.
