@@ -506,8 +506,10 @@ import Testing
     let seed = seeds.next()
     for call in [FaultInjectingStore.Call.beginRead, .rows, .relationships, .fetch] {
       var (number, refusals) = (1, 0)
-      // Until the program makes fewer calls.
-      while try run(store, seed, call, number, isReading, &refusals) { number += 1 }
+      // Until the program makes fewer calls. Each call fails until a save is refused, and then a share of them, or all in the full tier.
+      while try run(store, seed, call, number, isReading, &refusals) {
+        number += refusals == 0 ? 1 : Int.random(in: 1..<2 * TestTier.step(4), using: &seeds)
+      }
       #expect(number > 1 && (refusals > 0 || call == .fetch), "\(call): \(number) calls, \(refusals) saves refused")
     }
   }
