@@ -40,11 +40,14 @@ private struct KilledCopy {
   let source: MigratedStore
   let destination: MigratedStore
   let isMove: Bool
+  /// The stores before the copy or the move. Each process works on copies.
+  private let originals: Places
   private let zoo: ManagedObjectModel
   private let lines = (former: ["Dog former: photo=nil walks=[]"], copy: ["Dog a: photo=300000 bytes 7 walks=[1]", "Walk 1: dog=a"])
 
   init(source: MigratedStore = .sqlite, destination: MigratedStore, isMove: Bool) throws {
     (self.source, self.destination, self.isMove) = (source, destination, isMove)
+    originals = Places(source: MigratedStore.Place(source), destination: MigratedStore.Place(destination))
     zoo = try model(
       EntityDescription(
         "Dog", attributes: [.init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)],
@@ -58,6 +61,13 @@ private struct KilledCopy {
   }
 
   func run() throws {
+    try apart {
+      try originals.source.fill(zoo) { context in
+        let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
+        try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
+      }
+      try originals.destination.fill(zoo) { try $0.add("Dog", "former") }
+    }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not copy: \(whole.run.lines.suffix(5))")
     let step = TestTier.step(calls: whole.run.calls.count, kills: 4), first = Int.random(in: 0..<step)
@@ -78,14 +88,7 @@ private struct KilledCopy {
 
   /// Copies a store over another one in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, places: Places)? {
-    let places = Places(source: MigratedStore.Place(source), destination: MigratedStore.Place(destination))
-    try apart {
-      try places.source.fill(zoo) { context in
-        let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
-        try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
-      }
-      try places.destination.fill(zoo) { try $0.add("Dog", "former") }
-    }
+    let places = Places(source: try originals.source.copied(), destination: try originals.destination.copied())
     let run = try Tracer.run(notes: places.source.folder.path + ".trace", killingAt: call) {
     } _: {
       try copy(places)

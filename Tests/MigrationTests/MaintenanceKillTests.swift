@@ -47,11 +47,14 @@ private struct KilledMaintenance {
 
   private let store: MigratedStore
   private let operation: Operation
+  /// The stores before the operation. Each process works on copies.
+  private let originals: Places
   private let zoo: ManagedObjectModel
   private let lines = (former: ["Dog former: photo=nil walks=[]"], all: ["Dog a: photo=300000 bytes 7 walks=[1]", "Walk 1: dog=a"])
 
   init(store: MigratedStore, _ operation: Operation) throws {
     (self.store, self.operation) = (store, operation)
+    originals = Places(source: MigratedStore.Place(store), destination: MigratedStore.Place(store))
     zoo = try model(
       EntityDescription(
         "Dog", attributes: [.init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)],
@@ -65,12 +68,20 @@ private struct KilledMaintenance {
   }
 
   func run() throws {
+    try apart {
+      try originals.source.fill(zoo) { context in
+        let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
+        try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
+      }
+      if operation == .replacement { try originals.destination.fill(zoo) { try $0.add("Dog", "former") } }
+      if operation == .repair { try damage(originals.source) }
+    }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not finish: \(whole.run.lines.suffix(5))")
     // Not one for each descriptor that the process may have.
     let locking = whole.run.calls.count { $0.name == "fcntl" }
     demand(locking < 1_000, "\(operation) of \(store) makes \(locking) calls of fcntl.")
-    let count = whole.run.calls.count, step = TestTier.step(calls: count, kills: 8, full: max(1, count / 500))
+    let count = whole.run.calls.count, step = TestTier.step(calls: count, kills: 4, full: max(1, count / 500))
     let first = Int.random(in: 0..<step)
     var (kills, done) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
@@ -89,15 +100,7 @@ private struct KilledMaintenance {
 
   /// Runs the operation in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, places: Places)? {
-    let places = Places(source: MigratedStore.Place(store), destination: MigratedStore.Place(store))
-    try apart {
-      try places.source.fill(zoo) { context in
-        let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
-        try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
-      }
-      if operation == .replacement { try places.destination.fill(zoo) { try $0.add("Dog", "former") } }
-      if operation == .repair { try damage(places.source) }
-    }
+    let places = Places(source: try originals.source.copied(), destination: try originals.destination.copied())
     let run = try Tracer.run(notes: places.source.folder.path + ".trace", killingAt: call) {
     } _: {
       try perform(places)

@@ -39,6 +39,14 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
 
     var path: String { folder.file("Store") }
 
+    /// A place with copies of the files, which no store may have open.
+    func copied() throws -> Place {
+      let copy = Place(store, hasLog: hasLog)
+      // A folder is copied with its contents.
+      for name in folder.names { try FileManager.default.copyItem(atPath: folder.file(name), toPath: copy.folder.file(name)) }
+      return copy
+    }
+
     var description: StoreDescription {
       hasLog
         ? store.description(at: path)

@@ -88,11 +88,14 @@ struct KilledMigration {
   private let new: ManagedObjectModel
   /// The contents before and after.
   private let lines: (old: [String], new: [String])
+  /// The store before the migration. Each process migrates a copy.
+  private let original: MigratedStore.Place
   /// The folder of the mapping model.
   private let mappings = TemporaryFolder()
 
   init(store: MigratedStore, _ kind: Kind) throws {
     (self.store, self.kind) = (store, kind)
+    original = MigratedStore.Place(store, hasLog: kind != .withoutLog)
     lines = (
       old: ["Dog a: age=3 gone=300000 bytes 7 walks=[1 2]", "Walk 1: dog=a", "Walk 2: dog=a"],
       new: (kind == .mappingModel ? ["Ant 1:", "Ant 2:"] : [])
@@ -129,9 +132,15 @@ struct KilledMigration {
 
   func run() throws {
     if kind == .mappingModel { try writeMappingModel() }
+    try apart {
+      try original.fill(old) { context in
+        let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
+        try dog.setValue([try context.add("Walk", "1"), try context.add("Walk", "2")], forKey: "walks")
+      }
+    }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(calls: whole.run.calls.count, kills: 8), first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 4), first = Int.random(in: 0..<step)
     var (kills, migrated) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
@@ -147,15 +156,9 @@ struct KilledMigration {
     )
   }
 
-  /// Migrates a new store in a traced process.
+  /// Migrates a copy of the store in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, place: MigratedStore.Place)? {
-    let place = MigratedStore.Place(store, hasLog: kind != .withoutLog)
-    try apart {
-      try place.fill(old) { context in
-        let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
-        try dog.setValue([try context.add("Walk", "1"), try context.add("Walk", "2")], forKey: "walks")
-      }
-    }
+    let place = try original.copied()
     let run = try Tracer.run(notes: place.folder.path + ".trace", killingAt: call) {
     } _: {
       try migrate(place)

@@ -63,6 +63,13 @@ import Testing
       other = MigratedStore.Place(operation == .copy ? (store == .json ? .sqlite : .json) : store)
     }
 
+    private init(copyOf places: Places) throws {
+      (store, source, other) = (places.store, try places.source.copied(), try places.other.copied())
+    }
+
+    /// Places with copies of both stores, which may not be open.
+    func copied() throws -> Places { try Places(copyOf: self) }
+
     /// The contents of both folders, without external files, and without the lock files, which contain nothing.
     func snapshot() throws -> [[String: [UInt8]]] {
       try [source, other].map { try $0.folder.snapshot().filter { !$0.key.hasSuffix(".lock") && !$0.key.contains("_SUPPORT") } }
@@ -157,31 +164,35 @@ import Testing
 
   @Test(arguments: MigratedStore.allCases, Operation.allCases)
   func aTaskThatIsCancelledAtAnyReportLeavesTheStoresAsTheyWere(store: MigratedStore, operation: Operation) async throws {
-    try await cancelAtEachReport(operation) { Places(operation, store) }
+    try await cancelAtEachReport(operation, Places(operation, store))
   }
 
   /// The copy that is migrated is removed.
   @Test(arguments: [MigratedStore.sqlite, .coreData], [Operation.migration, .migrationOfLinks])
   func aMigrationWithoutALogIsCancelledAtAnyReport(store: MigratedStore, operation: Operation) async throws {
-    try await cancelAtEachReport(operation) { Places(operation, store, hasLog: false) }
+    try await cancelAtEachReport(operation, Places(operation, store, hasLog: false))
   }
 
-  /// Cancels at each report, or at about eight of them from a random one.
-  private func cancelAtEachReport(_ operation: Operation, _ newPlaces: () -> Places) async throws {
-    let count = try await perform(operation, newPlaces(), cancellingAt: .max).reports, step = TestTier.step(calls: count, kills: 8)
+  /// Cancels at each report, or at about four of them from a random one.
+  private func cancelAtEachReport(_ operation: Operation, _ places: Places) async throws {
+    try fill(places, operation)
+    let digests = try places.digests(old)
+    let count = try await perform(operation, places.copied(), digests, cancellingAt: .max).reports
+    let step = TestTier.step(calls: count, kills: 4), first = Int.random(in: 1...step)
     var cancelled = 0
-    for report in stride(from: Int.random(in: 1...step), through: count, by: step) {
-      if try await perform(operation, newPlaces(), cancellingAt: report).isCancelled { cancelled += 1 }
+    for report in stride(from: first, through: count, by: step) {
+      if try await perform(operation, places.copied(), digests, cancellingAt: report).isCancelled { cancelled += 1 }
     }
-    #expect(cancelled > 0, "of \(count)")
+    #expect(cancelled > 0, "of \(count), each \(step) from \(first)")
   }
 
   /// Performs an operation in a task that is cancelled at a report, and checks the stores. Returns the number of reports as well.
+  ///
+  /// - Parameter digests: The digests of the stores before the operation.
   private func perform(
-    _ operation: Operation, _ places: Places, cancellingAt place: Int
+    _ operation: Operation, _ places: Places, _ digests: [GraphDigest?], cancellingAt place: Int
   ) async throws -> (isCancelled: Bool, reports: Int) {
-    try fill(places, operation)
-    let digests = try places.digests(old), before = try places.snapshot(), external = try places.externalFiles()
+    let before = try places.snapshot(), external = try places.externalFiles()
     let (code, found) = try await cancel(at: place) { try run(operation, places, $0) }
     if operation.isPlan { #expect(found.first == 0) }
     if let code {
@@ -231,11 +242,11 @@ import Testing
     var plan = MigrationPlan(from: old)
     plan.add(new)
     plan.add(newest)
-    let versions = [old, new, newest]
+    let versions = [old, new, newest], filled = Places(.migration, store)
+    try fill(filled, .migration)
     // Returns the number of reports, and of the version that the store has afterwards.
     func run(cancellingAt report: Int) async throws -> (reports: Int, version: Int) {
-      let places = Places(.migration, store), migrated = plan
-      try fill(places, .migration)
+      let places = try filled.copied(), migrated = plan
       let (code, shares) = try await cancel(at: report) { progress in
         try PersistentStoreCoordinator.migratePersistentStore(places.source.description, with: migrated) {
           progress($0.fractionCompleted)

@@ -19,6 +19,8 @@ import Testing
 /// Runs in a separate process.
 private struct KilledStage {
   private let store: MigratedStore
+  /// The store before the migration. Each process migrates a copy.
+  private let original: MigratedStore.Place
   private let old: ManagedObjectModel
   private let new: ManagedObjectModel
   /// The number of objects that an uninterrupted run passes to closures.
@@ -26,6 +28,7 @@ private struct KilledStage {
 
   init(store: MigratedStore) throws {
     self.store = store
+    original = MigratedStore.Place(store)
     func version(_ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
       try model(
         EntityDescription("Badge", relationships: [.toMany("dogs", to: "Dog", inverse: "badges")]),
@@ -39,9 +42,17 @@ private struct KilledStage {
   }
 
   func run() throws {
+    try apart {
+      try original.fill(old) { context in
+        try context.add("Badge", "x")
+        for dog in ["a", "b", "c"] {
+          try context.add("Dog", dog).setValue([try context.add("Walk", "\(dog)1"), try context.add("Walk", "\(dog)2")], forKey: "walks")
+        }
+      }
+    }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(calls: whole.run.calls.count, kills: 16, full: 4), first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 10, full: 4), first = Int.random(in: 0..<step)
     var (kills, resumed) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
@@ -60,17 +71,9 @@ private struct KilledStage {
     )
   }
 
-  /// Migrates a new store in a traced process.
+  /// Migrates a copy of the store in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, place: MigratedStore.Place)? {
-    let place = MigratedStore.Place(store)
-    try apart {
-      try place.fill(old) { context in
-        try context.add("Badge", "x")
-        for dog in ["a", "b", "c"] {
-          try context.add("Dog", dog).setValue([try context.add("Walk", "\(dog)1"), try context.add("Walk", "\(dog)2")], forKey: "walks")
-        }
-      }
-    }
+    let place = try original.copied()
     let run = try Tracer.run(notes: place.folder.path + ".trace", killingAt: call) {
     } _: {
       _ = try migrate(place)

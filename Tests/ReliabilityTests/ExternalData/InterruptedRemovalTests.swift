@@ -111,7 +111,7 @@ private struct KilledRemoval {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not remove the store: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(16), first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 6), first = Int.random(in: 0..<step)
     var (kills, removed) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, galleries) = try watched(killingAt: call) else { return print(Tracer.skipped) }

@@ -47,15 +47,18 @@ struct EveryCall {
   let store: FileStore
   let folder: String
   let start: Start
+  /// The file when a traced process begins, with those beside it.
+  private let original = TemporaryFolder()
   private var path: String { folder + "/harbour" }
   private var saves: Int { start == .file ? 12 : 0 }
 
   func run() throws {
+    if start == .file { try apart { try Harbour.makeFile(store.description(at: original.file("harbour")), saves: saves) } }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
-    // About sixteen calls, from a random start, or all of them.
-    let step = TestTier.step(calls: whole.calls.count, kills: 16), first = Int.random(in: 0..<step)
+    // About twelve calls, from a random start, or all of them.
+    let step = TestTier.step(calls: whole.calls.count, kills: 12), first = Int.random(in: 0..<step)
     for place in whole.calls.indices where place % step == first {
       var isKilled = false
       // Some processes end, because the number of calls of the system's libraries differs between runs, so others are tried, and the calls
@@ -76,7 +79,7 @@ struct EveryCall {
   /// Opens a store, saves twice and closes it in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> Tracer.Run? {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
-    if start == .file { try apart { try Harbour.makeFile(store.description(at: path), saves: saves) } }
+    for name in original.names { try FileManager.default.copyItem(atPath: original.file(name), toPath: folder + "/" + name) }
     return try Tracer.run(notes: folder + ".trace", killingAt: call) {
       open(folder + "/acks", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
     } _: { acks in
