@@ -35,20 +35,27 @@ import Testing
     }
   }
 
+  /// A file of which a damaged page is less than a hundredth of the objects.
+  private static let original = Result { try made(items: 3600) }
+  /// A file for damage of one place, in which the number of objects doesn't matter. Its tables have pages below their roots.
+  private static let smallOriginal = Result { try made(items: 1200) }
+
   /// Without external files, so that a copy is one file.
-  private static let original = Result { () throws -> Original in
+  private static func made(items count: Int) throws -> Original {
     let folder = TemporaryFolder(), path = folder.file("archive.sqlite")
-    try Archive.makeFile(.sqlite(at: path), items: 3600)
+    try Archive.makeFile(.sqlite(at: path), items: count)
     return Original(bytes: try TemporaryFolder.read(path), contents: try Archive.contents(.sqlite(at: path)))
   }
 
   /// Repairs the damaged file, and checks that it is unchanged and that the new store can be used. Returns what is lost.
   ///
-  /// - Parameter loss: What may differ in objects that aren't lost.
-  private func repair(_ bytes: [UInt8], model: ManagedObjectModel? = nil, _ loss: Archive.Loss = .none, _ what: String) throws -> (
-    report: RepairReport, lost: Set<String>
-  ) {
-    let original = try Self.original.get()
+  /// - Parameters:
+  ///   - isSmall: Whether it was the small file.
+  ///   - loss: What may differ in objects that aren't lost.
+  private func repair(
+    _ bytes: [UInt8], isSmall: Bool = false, model: ManagedObjectModel? = nil, _ loss: Archive.Loss = .none, _ what: String
+  ) throws -> (report: RepairReport, lost: Set<String>) {
+    let original = try isSmall ? Self.smallOriginal.get() : Self.original.get()
     try TemporaryFolder.write(bytes, to: damaged)
     let before = try folder.snapshot()
     let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired), model: model)
@@ -98,14 +105,14 @@ import Testing
   }
 
   /// Which pages each harm gets in a share of the tests.
-  private static let turn = Int.random(in: 0..<TestTier.step(3))
+  private static let turn = Int.random(in: 0..<TestTier.step(6))
 
   @Test(arguments: Harm.allCases) func RE6_aDamagedPageLosesOnlyItsOwnObjects(_ harm: Harm) throws {
     var random = SeededGenerator()
     let original = try Self.original.get()
-    // The pages with the header, the parents of pages and the system tables, which a share of the tests harms in two ways each, and others.
-    let first = (0..<8).filter { ($0 + harm.number) % TestTier.step(3) == Self.turn }
-    let others = stride(from: 8 + Int.random(in: 0..<TestTier.step(300), using: &random), to: original.pageCount, by: TestTier.step(300))
+    // The pages with the header, the parents of pages and the system tables, which a share of the tests harms in one way each, and others.
+    let first = (0..<8).filter { ($0 + harm.number) % TestTier.step(6) == Self.turn }
+    let others = stride(from: 8 + Int.random(in: 0..<TestTier.step(600), using: &random), to: original.pageCount, by: TestTier.step(600))
     for page in first + others {
       var bytes = original.bytes
       harm.apply(to: &bytes, page: page, &random)
@@ -311,7 +318,7 @@ import Testing
 
   /// Pages have entries that name their parents. A changed one doesn't hide pages that the tree has.
   @Test func RE6_aChangedEntryOfAParentLosesNothing() throws {
-    let original = try Self.original.get()
+    let original = try Self.smallOriginal.get()
     try TemporaryFolder.write(original.bytes, to: damaged)
     let database = try BareDatabase(damaged), size = Self.pageSize
     let roots = try database.rows("SELECT rootpage FROM sqlite_master WHERE name IN ('ZITEM', 'ZPAGE', 'Z_1TAGS')").compactMap { Int($0) }
@@ -328,7 +335,7 @@ import Testing
         bytes[entry(page)] = type
         for place in 0..<4 { bytes[entry(page) + 1 + place] = UInt8(truncatingIfNeeded: parent >> (24 - 8 * place)) }
         if TestBytes.areEqual(bytes, original.bytes) { continue }
-        let (report, lost) = try repair(bytes, .none, "page \(page) has the entry \(type) \(parent)")
+        let (report, lost) = try repair(bytes, isSmall: true, .none, "page \(page) has the entry \(type) \(parent)")
         #expect(lost.isEmpty, "page \(page), \(type): \(lost.count) lost; \(report)")
       }
     }
@@ -353,16 +360,16 @@ import Testing
 
   // MARK: Definitions
 
-  /// Replaces all occurrences of a text in the file by one of the same length, and repairs it.
+  /// Replaces all occurrences of a text in the small file by one of the same length, and repairs it.
   private func repair(replacing text: String, by new: String, model: ManagedObjectModel? = Archive.model) throws -> (
     report: RepairReport, lost: Set<String>
   ) {
-    var bytes = try Self.original.get().bytes
+    var bytes = try Self.smallOriginal.get().bytes
     precondition(text.utf8.count == new.utf8.count)
     let places = TestBytes.places(of: Array(text.utf8), in: bytes)
     for place in places { bytes.replaceSubrange(place..<place + text.utf8.count, with: new.utf8) }
     try #require(!places.isEmpty, "\(text)")
-    return try repair(bytes, model: model, .links, "\(text) is \(new)")
+    return try repair(bytes, isSmall: true, model: model, .links, "\(text) is \(new)")
   }
 
   @Test func RE6_aChangedLetterOfADefinitionLosesNothing() throws {
@@ -379,7 +386,7 @@ import Testing
 
   /// The root of one table is that of another one, an index or a page that can't be one.
   @Test func RE6_aChangedRootIsFound() throws {
-    let original = try Self.original.get()
+    let original = try Self.smallOriginal.get()
     try TemporaryFolder.write(original.bytes, to: damaged)
     for (name, root) in [
       ("ZITEM", "1"), ("ZITEM", "99999"), ("ZITEM", "(SELECT rootpage FROM sqlite_master WHERE name = 'ZTAG')"),
@@ -391,7 +398,8 @@ import Testing
       try database.run(
         "PRAGMA journal_mode=delete; PRAGMA writable_schema=1; UPDATE sqlite_master SET rootpage = \(root) WHERE name = '\(name)'")
       database.close()
-      let (report, lost) = try repair(try TemporaryFolder.read(damaged), model: Archive.model, .links, "the root of \(name) is \(root)")
+      let bytes = try TemporaryFolder.read(damaged)
+      let (report, lost) = try repair(bytes, isSmall: true, model: Archive.model, .links, "the root of \(name) is \(root)")
       #expect(lost.isEmpty && !report.isComplete, "\(name) \(root): \(lost.count) lost; \(report)")
     }
   }

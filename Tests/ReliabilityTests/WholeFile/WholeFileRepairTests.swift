@@ -37,12 +37,17 @@ import Testing
     var contents: [String: Archive.Content]
   }
 
-  private static let originals = Result { () throws -> [Kind: Original] in
+  /// Files of which a damaged page is less than a hundredth of the objects.
+  private static let originals = Result { try made(items: 3600) }
+  /// Files for damage of one place, in which the number of objects doesn't matter.
+  private static let smallOriginals = Result { try made(items: 600) }
+
+  private static func made(items count: Int) throws -> [Kind: Original] {
     let folder = TemporaryFolder()
     return Dictionary(
       uniqueKeysWithValues: try Kind.allCases.map { kind in
         let path = folder.file("archive.\(kind)")
-        try Archive.makeFile(kind.store(path), items: 3600)
+        try Archive.makeFile(kind.store(path), items: count)
         return (kind, Original(bytes: try TemporaryFolder.read(path), contents: try Archive.contents(kind.store(path))))
       })
   }
@@ -50,10 +55,12 @@ import Testing
   private let folder = TemporaryFolder()
 
   /// Repairs a file, and checks that the file is unchanged and that the new store can be used. Returns what is lost.
-  private func repair(_ kind: Kind, _ bytes: [UInt8], model: ManagedObjectModel? = nil, _ what: String) throws -> (
-    report: RepairReport, lost: Set<String>
-  ) {
-    let original = try #require(try Self.originals.get()[kind])
+  ///
+  /// - Parameter isSmall: Whether it was one of the small files.
+  private func repair(
+    _ kind: Kind, _ bytes: [UInt8], isSmall: Bool = false, model: ManagedObjectModel? = nil, _ what: String
+  ) throws -> (report: RepairReport, lost: Set<String>) {
+    let originals = isSmall ? Self.smallOriginals : Self.originals, original = try #require(try originals.get()[kind])
     let damaged = folder.file("damaged.\(kind)"), repaired = folder.file("repaired.\(kind)")
     try TemporaryFolder.write(bytes, to: damaged)
     let report = try PersistentStoreCoordinator.repairPersistentStore(kind.store(damaged), to: kind.store(repaired), model: model)
@@ -86,9 +93,9 @@ import Testing
     let original = try #require(try Self.originals.get()[kind])
     var random = SeededGenerator()
     let pages = original.bytes.count / 4096
-    for page in [0, 1, pages - 1, pages]
-      + stride(from: Int.random(in: 2..<12, using: &random), to: pages, by: TestTier.step(max(1, pages / 3)))
-    {
+    // One of the others, or all in the full tier.
+    let step = TestTier.step(pages - 2), first = 2 + Int.random(in: 0..<step, using: &random)
+    for page in [0, 1, pages - 1, pages] + stride(from: first, to: pages, by: step) {
       var bytes = original.bytes
       let range = page * 4096..<min(page * 4096 + 4096, bytes.count), isZero = Bool.random(using: &random)
       for place in range { bytes[place] = isZero ? 0 : .random(in: 0...255, using: &random) }
@@ -127,14 +134,14 @@ import Testing
     }
   }
 
-  /// Replaces the first occurrence of a text, and repairs the file.
+  /// Replaces the first occurrence of a text in a small file, and repairs it.
   private func repair(_ kind: Kind, replacing text: String, by new: String, model: ManagedObjectModel? = nil) throws -> (
     report: RepairReport, lost: Set<String>
   ) {
-    var bytes = try #require(try Self.originals.get()[kind]).bytes
+    var bytes = try #require(try Self.smallOriginals.get()[kind]).bytes
     let place = try #require(TestBytes.places(of: Array(text.utf8), in: bytes).first, "\(text)")
     bytes.replaceSubrange(place..<place + text.utf8.count, with: new.utf8)
-    return try repair(kind, bytes, model: model, "\(text) is \(new)")
+    return try repair(kind, bytes, isSmall: true, model: model, "\(text) is \(new)")
   }
 
   /// A changed letter of a name isn't a newer format or another model.
@@ -158,67 +165,68 @@ import Testing
 
   /// The line that begins an entity is lost, and joins the objects before and behind it.
   @Test(arguments: ["Page", "Shelf", "Tag"]) func RE6_zerosInsteadOfABeginningLoseOnlyTheirObjects(_ entity: String) throws {
-    var bytes = try #require(try Self.originals.get()[.json]).bytes
+    var bytes = try #require(try Self.smallOriginals.get()[.json]).bytes
     let begin = Array("\n\"\(entity)\":[".utf8), place = try #require(TestBytes.places(of: begin, in: bytes).first)
     for place in place - 20..<place + begin.count + 20 { bytes[place] = 0 }
-    let (report, lost) = try repair(.json, bytes, model: Archive.model, "zeros before \(entity)")
+    let (report, lost) = try repair(.json, bytes, isSmall: true, model: Archive.model, "zeros before \(entity)")
     #expect(lost.count == 2 && !report.isComplete, "\(lost.count) lost; \(report)")
   }
 
   /// Damage to the model in a file must not be taken for another model.
   @Test func RE6_aChangedModelIsDamage() throws {
-    let original = try #require(try Self.originals.get()[.json])
+    let original = try #require(try Self.smallOriginals.get()[.json])
     for header in ["\"version\":2", "\"hashes\"", "\"generation\""] {
       var text = String(decoding: original.bytes, as: UTF8.self)
       for name in [header, "\"heading\""] {
         let place = try #require(text.range(of: name))
         text.replaceSubrange(place, with: name.replacingOccurrences(of: "e", with: "3"))
       }
-      let error = #expect(throws: StoreError.self) { try repair(.json, Array(text.utf8), header) }
+      let error = #expect(throws: StoreError.self) { try repair(.json, Array(text.utf8), isSmall: true, header) }
       #expect(error?.code == .damaged && !folder.exists("repaired.json"))
-      let (report, lost) = try repair(.json, Array(text.utf8), model: Archive.model, header)
+      let (report, lost) = try repair(.json, Array(text.utf8), isSmall: true, model: Archive.model, header)
       #expect(lost.isEmpty && !report.isComplete, "\(report)")
     }
   }
 
   /// Another program has changed the white space.
   @Test func RE6_aReformattedFileIsRead() throws {
-    let original = try #require(try Self.originals.get()[.json])
+    let original = try #require(try Self.smallOriginals.get()[.json])
     let minified = original.bytes.filter { $0 != UInt8(ascii: "\n") }
     let lines = original.bytes.flatMap { $0 == UInt8(ascii: "\n") ? [UInt8(ascii: "\r"), $0] : [$0] }
     for bytes in [minified, lines] {
-      let (report, lost) = try repair(.json, bytes, "white space")
+      let (report, lost) = try repair(.json, bytes, isSmall: true, "white space")
       #expect(lost.isEmpty && report.notes.count == 1 && report.unreadableCount == 0, "\(report)")
     }
     var damaged = lines
     damaged[lines.count / 2] = 0
-    let (report, lost) = try repair(.json, damaged, "white space")
+    let (report, lost) = try repair(.json, damaged, isSmall: true, "white space")
     #expect(lost.count == 1 && report.unreadableCount == 1, "\(report)")
   }
 
   /// The directory of a binary file is found without its footer.
   @Test func RE6_aBinaryFileWithoutItsEndIsRecovered() throws {
-    let original = try #require(try Self.originals.get()[.binary])
+    let original = try #require(try Self.smallOriginals.get()[.binary])
     for missing in [1, 8, 63, 64, 65] {
       let (report, lost) = try repair(
-        .binary, Array(original.bytes.dropLast(missing)), model: Archive.model, "\(missing) bytes are missing")
+        .binary, Array(original.bytes.dropLast(missing)), isSmall: true, model: Archive.model, "\(missing) bytes are missing")
       #expect(missing > 64 || lost.isEmpty, "\(missing): \(lost.count) lost; \(report)")
     }
     var changed = original.bytes
     changed[changed.count - 1] ^= 1
-    let (first, second) = (try repair(.binary, changed, "the last byte"), try repair(.binary, original.bytes + [1, 2, 3], "more bytes"))
+    let first = try repair(.binary, changed, isSmall: true, "the last byte")
+    let second = try repair(.binary, original.bytes + [1, 2, 3], isSmall: true, "more bytes")
     #expect(first.lost.isEmpty && second.lost.isEmpty && !first.report.isComplete && !second.report.isComplete)
     // The entry of the store information, with which the directory begins.
     let info = Array([1, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0] as [UInt8])
     let place = try #require(TestBytes.places(of: info, in: changed).last)
     changed[place] = 9
-    let third = try repair(.binary, changed, model: Archive.model, "the first entry")
+    let third = try repair(.binary, changed, isSmall: true, model: Archive.model, "the first entry")
     #expect(third.lost.isEmpty && !third.report.isComplete, "\(third.report)")
   }
 
   /// At least one of two objects with the same key has a wrong one.
   @Test(arguments: [Kind.json, .xml]) func RE6_objectsWithOneKeyAreNotRecovered(_ kind: Kind) throws {
-    let contents = try #require(try Self.originals.get()[kind]).contents
+    let contents = try #require(try Self.smallOriginals.get()[kind]).contents
     let key = try #require((12..<99).first { contents["Book/p\($0)"] != nil && contents["Book/p\($0 + 1)"] != nil })
     let (text, new) =
       kind == .json ? ("{\"$key\":\(key),", "{\"$key\":\(key + 1),") : (" id=\"z\(key)\"", " id=\"z\(key + 1)\"")
