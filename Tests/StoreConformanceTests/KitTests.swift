@@ -240,15 +240,22 @@ import Testing
     ["F1", "F2", "F3", "F6", "L1"].contains($0.rule)
   }
 
-  @Test(arguments: readingCases) func aStoreMayDecline(_ rule: StoreConformanceCase) async throws {
+  /// A third of them, or all in the full tier.
+  private static let someReadingCases = {
+    let step = TestTier.step(3), first = Int.random(in: 0..<step)
+    return stride(from: first, to: readingCases.count, by: step).map { readingCases[$0] }
+  }()
+
+  @Test(arguments: someReadingCases) func aStoreMayDecline(_ rule: StoreConformanceCase) async throws {
     try await rule.run(on: DecliningHarness(), timeLimit: nil)
   }
 
   @Test func decliningIsAFailureUnlessTheHarnessAllowsIt() async {
-    var failed: Set<String> = []
-    for rule in Self.readingCases {
-      do { try await rule.run(on: DecliningHarness(declinesRequests: false), timeLimit: nil) } catch { failed.insert(rule.rule) }
+    var passing: Set = ["F1", "F3", "L1"]
+    // Until one case of each rule has failed.
+    for rule in Self.readingCases where passing.contains(rule.rule) {
+      do { try await rule.run(on: DecliningHarness(declinesRequests: false), timeLimit: nil) } catch { passing.remove(rule.rule) }
     }
-    #expect(failed.isSuperset(of: ["F1", "F3", "L1"]))
+    #expect(passing.isEmpty)
   }
 }
