@@ -12,6 +12,12 @@ import TestSupport
 enum StoreKind: String, CaseIterable, Sendable {
   case memory, sqlite, json, log, minimal
 
+  /// Half of the stores, from a random one, or all in the full tier. A difference is reported with the store.
+  static var share: [StoreKind] {
+    let step = TestTier.step(2), first = Int.random(in: 0..<step)
+    return stride(from: first, to: allCases.count, by: step).map { allCases[$0] }
+  }
+
   /// Describes a new store.
   func make(in folder: TemporaryFolder) -> StoreDescription {
     let path = folder.file("\(UUID().uuidString).\(rawValue)")

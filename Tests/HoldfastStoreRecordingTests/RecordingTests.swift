@@ -59,7 +59,7 @@ import Testing
   func aRecordedRunHasTheSameAnswersOnEveryStore(_ kind: StoreKind, _ answers: StoreRecorder.Answers) throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")
     try RecordedProgram(kind.make(in: folder).recorded(by: StoreRecorder(path: path, answers: answers))).run()
-    for other in StoreKind.allCases {
+    for other in StoreKind.share {
       let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
       #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other): \(report)")
       #expect(report.costs.contains { $0.kind == "fetch rows" && $0.requestCount > 0 } && report.requestCount > 20)
@@ -139,7 +139,7 @@ import Testing
       try program.query(program.context)
       try program.runRandomly(&random)
       try program.coordinator.close()
-      for other in StoreKind.allCases {
+      for other in StoreKind.share {
         let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
         #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other), HOLDFAST_SEED=\(random.seed): \(report)")
       }
