@@ -8,7 +8,7 @@ import Testing
 /// A share of the races runs by default: another one in each run. `HOLDFAST_SEED` repeats it.
 @Suite struct ShortRaceTests {
   @Test(arguments: ShortRace.Shape.allCases) func RH4_whatIsSavedIsSoundWhateverTheContextHasRead(_ shape: ShortRace.Shape) throws {
-    let step = TestTier.isFull ? 13 : 1009
+    let step = TestTier.isFull ? 13 : 2003
     try run(shape, .memory, from: step, by: step)
     try run(shape, .sqlite, from: 37 * step, by: 37 * step)
   }
