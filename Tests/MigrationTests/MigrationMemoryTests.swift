@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastAtomicStore
 import HoldfastStore
 import TestSupport
@@ -9,12 +10,37 @@ import Testing
     /// 64 MB for 1,000,000 objects. The part that doesn't depend on their number is for buffers of files.
     private static func limit(_ count: Int) -> Int { (8 << 20) + 56 * count }
 
+    /// The number of people of most tests.
+    private static let count = TestTier.count(200_000, full: 1_000_000)
+
+    /// The folder of the stores that tests copy. It is deleted when the process ends.
+    private static let originals: TemporaryFolder = {
+      atexit { try? FileManager.default.removeItem(at: MigrationMemoryTests.originals.url) }
+      return TemporaryFolder()
+    }()
+
+    /// Whole files with that number of people, by their type.
+    private static let filled = Result { () throws -> [MigratedStore: MigratedPeople] in
+      try Dictionary(
+        uniqueKeysWithValues: [MigratedStore.json, .xml, .binary].map { store in
+          let people = MigratedPeople(store: store, path: originals.file("\(store)"))
+          try people.fill(count)
+          return (store, people)
+        })
+    }
+
+    /// A copy of a whole file in a folder.
+    private func copy(_ store: MigratedStore, in folder: TemporaryFolder) throws -> MigratedPeople {
+      let people = MigratedPeople(store: store, path: folder.file("Store"))
+      try FileManager.default.copyItem(atPath: #require(try Self.filled.get()[store]).path, toPath: people.path)
+      return people
+    }
+
     @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
     func aMigrationOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore, change: MigratedPeople.Change) async throws {
       if TestTier.isThreadSanitized { return }
-      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
-      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
-      try people.fill(count)
+      let folder = TemporaryFolder(), people = try copy(store, in: folder)
+      let count = Self.count, limit = Self.limit(count)
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [people = people as MigratedPeople, change = change as MigratedPeople.Change, count = count as Int, limit = limit as Int] in
         let taken = try MeasuredMigration(people: people).taken(count) { try $0.migrate(change) }
@@ -104,9 +130,8 @@ import Testing
     @Test(arguments: [MigratedStore.json, .xml, .binary], [false, true])
     func aPreviewOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore, ofAPlan isOfPlan: Bool) async throws {
       if TestTier.isThreadSanitized || isOfPlan && store != .json && !TestTier.isFull { return }
-      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
-      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
-      try people.fill(count)
+      let folder = TemporaryFolder(), people = try copy(store, in: folder)
+      let count = Self.count, limit = Self.limit(count)
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [people = people as MigratedPeople, isOfPlan = isOfPlan as Bool, count = count as Int, limit = limit as Int] in
         let taken = try MeasuredMigration(people: people).taken(count) { people in
@@ -124,9 +149,8 @@ import Testing
     @Test(arguments: [MigratedStore.json, .xml, .binary])
     func aCopyOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore) async throws {
       if TestTier.isThreadSanitized { return }
-      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
-      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
-      try people.fill(count)
+      let folder = TemporaryFolder(), people = try copy(store, in: folder)
+      let count = Self.count, limit = Self.limit(count)
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [people = people as MigratedPeople, count = count as Int, limit = limit as Int] in
         let taken = try MeasuredMigration(people: people).taken(count) { try $0.copy() }
@@ -140,9 +164,8 @@ import Testing
     @Test(arguments: [MigratedStore.json, .xml, .binary])
     func aPlanWithCodeForAWholeFileTakes64MBForAMillionObjects(store: MigratedStore) async throws {
       if TestTier.isThreadSanitized { return }
-      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
-      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
-      try people.fill(count)
+      let folder = TemporaryFolder(), people = try copy(store, in: folder)
+      let count = Self.count, limit = Self.limit(count)
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [people = people as MigratedPeople, count = count as Int, limit = limit as Int] in
         let taken = try MeasuredMigration(people: people).taken(count) { try $0.migrateByPlan() }
