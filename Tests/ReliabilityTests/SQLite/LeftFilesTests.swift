@@ -18,14 +18,29 @@ import Testing
   private var log: String { path + "-wal" }
   private var index: String { path + "-shm" }
 
-  /// A store with 12 saves whose process was killed. The last three are only in the log.
-  private func makeKilled(at path: String) async throws {
+  /// Makes a store with 12 saves whose process is killed. The last three are only in the log.
+  private static func makeKilled(at path: String) async throws {
     try Harbour.makeFile(path, saves: 9)
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<3 { try Voyage.saveNext(context) }
       kill(getpid(), SIGKILL)
     }
+  }
+
+  /// The file, the log and the index of such a store, by the ends of their names.
+  private static let killed = Task { () throws -> [String: [UInt8]] in
+    let folder = TemporaryFolder(), path = folder.file()
+    try await LeftFilesTests.makeKilled(at: path)
+    let ends = ["", "-wal", "-shm"]
+    return try withExtendedLifetime(folder) {
+      Dictionary(uniqueKeysWithValues: try ends.map { ($0, try TemporaryFolder.read(path + $0)) })
+    }
+  }
+
+  /// Copies the files of the killed process.
+  private func copyKilled() async throws {
+    for (end, bytes) in try await Self.killed.value { try TemporaryFolder.write(bytes, to: path + end) }
   }
 
   /// Opens the store, compares its contents, saves, and lets SQLite check the file.
@@ -79,7 +94,7 @@ import Testing
 
   @Test(arguments: LogHarm.allCases, [true, false])
   func RE5_aLogThatIsHarmedIsReadUpToTheHarm(harm: LogHarm, keepsIndex: Bool) async throws {
-    try await makeKilled(at: path)
+    try await copyKilled()
     var bytes = try TemporaryFolder.read(log)
     // The killed process had written frames since the last reset of the log, and nothing behind them.
     let frameBytes = bytes.count - 32
@@ -99,7 +114,7 @@ import Testing
   /// The first process that opens the files rebuilds the index from the log.
   @Test(arguments: IndexHarm.allCases, [true, false])
   func RE5_anIndexThatIsHarmedIsNotTrusted(harm: IndexHarm, hasLog: Bool) async throws {
-    try await makeKilled(at: path)
+    try await copyKilled()
     let bytes = try TemporaryFolder.read(index)
     var random = SeededGenerator()
     switch harm {
@@ -111,7 +126,7 @@ import Testing
     case .longer: try TemporaryFolder.write(bytes + bytes, to: index)
     case .another:
       let other = TemporaryFolder()
-      try await makeKilled(at: other.file())
+      try await Self.makeKilled(at: other.file())
       try TemporaryFolder.write(try TemporaryFolder.read(other.file() + "-shm"), to: index)
     }
     if !hasLog { unlink(log) }
