@@ -84,7 +84,7 @@ struct SQLitePowerLosses {
       let events = try recorded()
       let disk = try Self.replayed(events, on: base, synchronizes: synchronizes)
       let summary = try disk.forEachCrashState(
-        seed: random.seed &+ UInt64(workload), sampleSize: TestTier.count(150, full: 1000)
+        seed: random.seed &+ UInt64(workload), sampleSize: TestTier.count(75, full: 1000)
       ) { try look(at: $0, before) }
       states += summary.stateCount
     }
