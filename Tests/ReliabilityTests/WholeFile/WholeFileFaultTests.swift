@@ -61,9 +61,11 @@ import Testing
     let made = try calls(ofSaveWith: contents, store)
     #expect(Set(made.keys).isSuperset(of: [.openLockFile, .lock, .create, .write, .synchronize, .rename, .setPermissions, .statusOfName]))
     var cases = 0
+    // Once, or from then on. With these numbers, a random one of both, or each in the full tier.
+    let ways = TestTier.isFull ? [false, true] : [Bool.random()]
     for (operation, count) in made {
       for nth in 1...count {
-        for isPersistent in [EIO, ENOSPC].contains(number) ? [false, true] : [false] {
+        for isPersistent in [EIO, ENOSPC].contains(number) ? ways : [false] {
           let fault = FileFault(operation, nth: nth, .error(number), isPersistent: isPersistent)
           try check(fault, number, Self.harbour(store, contents))
           cases += 1
