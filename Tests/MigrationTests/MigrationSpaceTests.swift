@@ -19,7 +19,8 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as MigratedStore] in
         guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
-        for kind in SmallDiskMigration.Kind.migrations(of: store) { try SmallDiskMigration(store, kind).run() }
+        let filled = try FilledStore(store)
+        for kind in SmallDiskMigration.Kind.migrations(of: store) { try SmallDiskMigration(filled, kind).run() }
       }
       report(child)
     }
@@ -30,7 +31,8 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as MigratedStore] in
         guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
-        for kind in SmallDiskMigration.Kind.copies(of: store) { try SmallDiskMigration(store, kind).run() }
+        let filled = try FilledStore(store)
+        for kind in SmallDiskMigration.Kind.copies(of: store) { try SmallDiskMigration(filled, kind).run() }
       }
       report(child)
     }
@@ -42,7 +44,8 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as MigratedStore] in
         guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
-        for kind in [SmallDiskMigration.Kind.automatic, .plan] { try SmallDiskMigration(store, kind, hasLog: false).run() }
+        let filled = try FilledStore(store, hasLog: false)
+        for kind in [SmallDiskMigration.Kind.automatic, .plan] { try SmallDiskMigration(filled, kind).run() }
       }
       report(child)
     }
@@ -53,9 +56,9 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as MigratedStore] in
         guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
-        let other = store == .json ? MigratedStore.binary : .json
+        let filled = try FilledStore(store), other = store == .json ? MigratedStore.binary : .json
         let kinds: [SmallDiskMigration.Kind] = [.automatic, .plan, .mappingModel, .copy(other), .replacement(store), .move(other)]
-        for kind in kinds { try SmallDiskMigration(store, kind).runWithFewInodes() }
+        for kind in kinds { try SmallDiskMigration(filled, kind).runWithFewInodes() }
       }
       report(child)
     }
@@ -66,7 +69,7 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as MigratedStore] in
         guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
-        try SmallDiskMigration(store, .automatic).compareEstimate()
+        try SmallDiskMigration(FilledStore(store), .automatic).compareEstimate()
       }
       report(child)
     }
@@ -74,6 +77,31 @@ import Testing
 }
 
 #if os(Linux)
+  /// The store that is put on each disk.
+  private struct FilledStore {
+    let store: MigratedStore
+    let hasLog: Bool
+    let old: ManagedObjectModel
+    let place: MigratedStore.Place
+    /// Its contents.
+    let lines: [String]
+
+    init(_ store: MigratedStore, hasLog: Bool = true) throws {
+      (self.store, self.hasLog) = (store, hasLog)
+      old = try model(EntityDescription("Dog", attributes: [.init("name", .string, default: ""), Self.photo]))
+      place = MigratedStore.Place(store, hasLog: hasLog)
+      // External files aren't copied, so they are a small part.
+      let name = String(repeating: "n", count: 2_000)
+      try place.fill(old) { context in
+        for number in 0..<200 { try context.add("Dog", "\(number)", ["name": .string(name)]) }
+        try context.add("Dog", "large", ["photo": .data(Data(repeating: 7, count: 200_000))])
+      }
+      lines = try place.contents(old)
+    }
+
+    static let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+  }
+
   /// Runs in a separate process.
   private struct SmallDiskMigration {
     enum Kind {
@@ -151,27 +179,19 @@ import Testing
     /// A version between both.
     private let between: ManagedObjectModel
     private let new: ManagedObjectModel
-    /// The store that is put on each disk.
+    /// The store that is put on each disk, with the store at its destination.
     private let original: MigratedStore.Place
     private let lines: (old: [String], new: [String])
 
-    init(_ store: MigratedStore, _ kind: Kind, hasLog: Bool = true) throws {
-      (self.store, self.kind, self.hasLog) = (store, kind, hasLog)
-      let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
-      old = try model(EntityDescription("Dog", attributes: [.init("name", .string, default: ""), photo]))
+    init(_ filled: FilledStore, _ kind: Kind) throws {
+      (store, self.kind, hasLog, old) = (filled.store, kind, filled.hasLog, filled.old)
+      let photo = FilledStore.photo
       between = try model(EntityDescription("Ant"), EntityDescription("Dog", attributes: [.init("name", .string, default: ""), photo]))
       new = try model(
         EntityDescription("Ant"),
         EntityDescription("Dog", attributes: [.init("name", .string, default: ""), photo, .init("note", .string, default: "?")]))
-      original = MigratedStore.Place(store, hasLog: hasLog)
-      // External files aren't copied, so they are a small part.
-      let name = String(repeating: "n", count: 2_000)
-      try original.fill(old) { context in
-        for number in 0..<200 { try context.add("Dog", "\(number)", ["name": .string(name)]) }
-        try context.add("Dog", "large", ["photo": .data(Data(repeating: 7, count: 200_000))])
-      }
-      let before = try original.contents(old)
-      lines = (before, before.map { $0.replacing(" photo=", with: " note=\(kind.note($0)) photo=") })
+      original = try kind.replaces ? filled.place.copied() : filled.place
+      lines = (filled.lines, filled.lines.map { $0.replacing(" photo=", with: " note=\(kind.note($0)) photo=") })
       if kind.replaces, let destination = Self.destination(kind, original) {
         let lines = try Self.contents(of: destination, old) {
           try $0.add("Dog", "former", ["photo": .data(Data(repeating: 8, count: 200_000))])
