@@ -29,7 +29,8 @@ struct WholeFileHarness: StoreHarness {
       damage: { try Data("This is no store.".utf8).write(to: file) },
       cramped: describe(file.path, false, cramped), copy: { try place(in: copy(folder)) },
       file: DamageableFile(
-        step: TestTier.step(7), read: { try [UInt8](Data(contentsOf: file)) },
+        // Usually a random distance, so that several runs damage other bytes. A failure names the byte.
+        step: TestTier.step(.random(in: 12...24)), read: { try [UInt8](Data(contentsOf: file)) },
         write: { bytes in
           try Data(bytes).write(to: file)
           // It contains the next keys, too.
