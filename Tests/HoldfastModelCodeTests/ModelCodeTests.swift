@@ -235,16 +235,18 @@ import Testing
     }
   }
 
-  /// The first of every twentieth model that is compiled, and of every tenth that is formatted. All are with `HOLDFAST_TESTS=full`.
-  private static let first = Int.random(in: 0..<TestTier.step(20))
+  /// The first of every fortieth model that is compiled, and of every tenth that is formatted. All are with `HOLDFAST_TESTS=full`.
+  private static let first = Int.random(in: 0..<TestTier.step(40))
+  /// Whether the models are compiled in one file, as the build plugin writes them, or in two for each entity. Both with
+  /// `HOLDFAST_TESTS=full`.
+  private static let form = Int.random(in: 0...1)
 
   @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set."), arguments: models)
   func classesOfRealModelsCompile(_ path: String) throws {
     let number = Self.models.firstIndex(of: path) ?? 0
-    guard number % TestTier.step(20) == Self.first, let code = try Self.code(of: path) else { return }
-    // The share alternates between one file, as the build plugin writes it, and two for each entity.
+    guard number % TestTier.step(40) == Self.first, let code = try Self.code(of: path) else { return }
     let forms = [[code.singleFile.name: code.singleFile.text], code.textsByName]
-    for (form, texts) in forms.enumerated() where TestTier.isFull || (number / 20) % 2 == form {
+    for (form, texts) in forms.enumerated() where TestTier.isFull || form == Self.form {
       let messages = try SwiftTools.compile(files: texts, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
       #expect(!messages.contains("error:"), "\(path) in \(texts.count) files:\n\(messages.prefix(4000))")
     }
