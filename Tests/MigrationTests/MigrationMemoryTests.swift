@@ -36,6 +36,11 @@ import Testing
       return people
     }
 
+    /// A random type of whole files, or all in the full tier. Migrations, copies and previews read and write each type.
+    private static func someWholeFiles() -> [MigratedStore] {
+      Array([MigratedStore.json, .xml, .binary].shuffled().prefix(TestTier.isFull ? 3 : 1))
+    }
+
     @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
     func aMigrationOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore, change: MigratedPeople.Change) async throws {
       if TestTier.isThreadSanitized { return }
@@ -110,7 +115,7 @@ import Testing
       report(child)
     }
 
-    @Test(arguments: [MigratedStore.json, .xml, .binary])
+    @Test(arguments: someWholeFiles())
     func aMappingModelThatInsertsObjectsOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore) async throws {
       if TestTier.isThreadSanitized { return }
       let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
@@ -161,7 +166,7 @@ import Testing
       #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
     }
 
-    @Test(arguments: [MigratedStore.json, .xml, .binary])
+    @Test(arguments: someWholeFiles())
     func aPlanWithCodeForAWholeFileTakes64MBForAMillionObjects(store: MigratedStore) async throws {
       if TestTier.isThreadSanitized { return }
       let folder = TemporaryFolder(), people = try copy(store, in: folder)
