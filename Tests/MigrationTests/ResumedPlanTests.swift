@@ -347,10 +347,11 @@ import Testing
   }
 
   @Test(arguments: MigratedStore.allCases) func filesInTheFolderThatAreNoRecordAreIgnored(_ store: MigratedStore) async throws {
+    let interrupted = MigratedStore.Place(store)
+    try fill(interrupted)
+    await die(at: 10, interrupted)
     for content in ["", "{}", "[1", "{\"source\":{\"values\":[]},\"stages\":[],\"store\":99}"] {
-      let place = MigratedStore.Place(store), log = Log()
-      try fill(place)
-      await die(at: 10, place)
+      let place = try interrupted.copied(), log = Log()
       try Data(content.utf8).write(to: URL(fileURLWithPath: place.folder.file(".holdfast-Store.migration/plan.json")))
       try migrate(place, plan(log))
       #expect(log.lines.count == 12, "\(content)")
