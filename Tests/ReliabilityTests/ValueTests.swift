@@ -192,7 +192,7 @@ import Testing
     (ship.tons, ship.crew, ship.number, ship.isAfloat) = (Int(Int16.min), Int(Int32.max), .min, false)
     (ship.length, ship.draught, ship.launched) = (-.leastNonzeroMagnitude, .greatestFiniteMagnitude, .distantPast)
     (ship.price, ship.uid, ship.plan) = (Decimal(string: "12345678901234567890123456789012345678"), uid, Data())
-    (ship.page, ship.log) = ("", String(repeating: "x", count: 11 << 20))
+    (ship.page, ship.log) = ("", String(repeating: "x", count: 1 << 20))
     try context.save()
     let id = ship.objectID
     try context.persistentStoreCoordinator.close()
@@ -202,7 +202,7 @@ import Testing
     #expect(found.tons == Int(Int16.min) && found.crew == Int(Int32.max) && found.number == .min && !found.isAfloat)
     #expect(found.length == -.leastNonzeroMagnitude && found.draught == .greatestFiniteMagnitude && found.launched == .distantPast)
     #expect(found.price == Decimal(string: "12345678901234567890123456789012345678") && found.uid == uid && found.plan == Data())
-    #expect(found.page == "" && found.log?.utf8.count == 11 << 20)
+    #expect(found.page == "" && found.log?.utf8.count == 1 << 20)
     try again.persistentStoreCoordinator.close()
   }
 
