@@ -45,11 +45,17 @@ import Testing
     }
   }
 
+  private static let samples = Result { () throws -> [FileStore: Sample] in
+    Dictionary(uniqueKeysWithValues: try FileStore.wholeFile.map { ($0, try Sample($0)) })
+  }
+
+  private static func sample(_ store: FileStore) throws -> Sample { try #require(try samples.get()[store]) }
+
   // MARK: RC1
 
   @Test(arguments: FileStore.wholeFile, Reading.allCases)
   func RC1_everyFailingReadWhileOpenIsATypedErrorAndTheSameRequestSucceedsLater(store: FileStore, reading: Reading) throws {
-    let sample = try Sample(store), count = sample.readCounts[reading] ?? 0
+    let sample = try Self.sample(store), count = sample.readCounts[reading] ?? 0
     #expect((count > 0) == (Self.readsLater(store) && reading.readsPages))
     for nth in 1..<count + 1 {
       for (isPersistent, number) in WholeFileFaultTests.numbers.flatMap({ [(false, $0), (true, $0)] }) {
@@ -77,7 +83,7 @@ import Testing
   /// An object whose row couldn't be read has no values. Setting a value and saving doesn't overwrite its row.
   @Test(arguments: FileStore.wholeFile.filter(readsLater))
   func RC1_anObjectThatCouldNotBeReadIsNotSavedWithValuesItNeverHad(store: FileStore) throws {
-    let sample = try Sample(store), harbour = SimulatedHarbour(store, contents: sample.contents)
+    let sample = try Self.sample(store), harbour = SimulatedHarbour(store, contents: sample.contents)
     let context = try harbour.context()
     let ship = try #require(context.object(with: sample.ids.ship) as? Ship)
     harbour.disk.inject(FileFault(.read, .error(EIO)))
@@ -131,7 +137,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases)
   func RD3_readingAFileThatWasOverwrittenInPlaceIsCorrectOrATypedError(store: FileStore, overwriting: Overwriting) throws {
-    let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
+    let sample = try Self.sample(store), other = try overwriting.apply(to: sample.contents, store)
     let contents = overwriting == .earlierVersion ? try Overwriting.changed(sample.contents, store) { try Voyage.saveNext($0) } : nil
     let answers = try contents.map { try SampleAnswers(store, $0, sample.ids).answers } ?? sample.answers
     var refused = 0
@@ -160,7 +166,7 @@ import Testing
   /// A store that has read only part of its file doesn't write a file from that part: the save is refused, and the file stays unchanged.
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases.filter { ![.laterVersion, .earlierVersion].contains($0) })
   func RD3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedUntilItIsRestored(store: FileStore, overwriting: Overwriting) throws {
-    let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
+    let sample = try Self.sample(store), other = try overwriting.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
     // Reads the page of one ship, or nothing.
@@ -192,7 +198,7 @@ import Testing
   /// Copying a later version over the file destroys pages that the store hasn't read. The next save reads the later version instead.
   @Test(arguments: FileStore.wholeFile)
   func RD3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
-    let sample = try Sample(store)
+    let sample = try Self.sample(store)
     let later = try Overwriting.laterVersion.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
