@@ -1,5 +1,7 @@
 // swift-format-ignore-file
 // The examples of the articles about writing stores, word for word; `SnippetTests` compares them. The test runs.
+import TestSupport
+
 import CSVStore
 import Foundation
 import HoldfastAtomicStore
@@ -51,6 +53,6 @@ struct LineFormat: DocumentFormat {
           .document(LineFormat(), at: folder.appending(path: "store").path), discard: { try? FileManager.default.removeItem(at: folder) })
       }
     }
-    for rule in StoreConformance.cases(for: LineHarness().capabilities) { try await rule.run(on: LineHarness()) }
+    for rule in StoreConformance.share(for: LineHarness().capabilities) { try await rule.run(on: LineHarness()) }
   }
 }
