@@ -39,8 +39,8 @@ struct WrappedHarness: StoreHarness {
 @Suite struct WrapperConformanceTests {
   static let tracing = WrappedHarness(base: WholeFileHarness.json) { TracingStore($0) { _ in } }
 
-  /// The rules that depend on files; all rules in the full tier.
-  private static let cases = StoreConformance.cases(for: tracing.capabilities).filter {
+  /// A case of each rule that depends on files; all cases in the full tier.
+  private static let cases = StoreConformance.share(for: tracing.capabilities).filter {
     TestTier.isFull || ["C3", "K1", "M1", "O1", "O2", "O3", "O5", "O6", "O7", "S3", "S5", "S6", "S7", "V4", "X2", "X4"].contains($0.rule)
   }
 
