@@ -138,7 +138,8 @@ enum HostileStore: String, CaseIterable, Codable {
     case .rewritingTrigger: "CREATE TRIGGER t AFTER INSERT ON ZJOURNAL BEGIN UPDATE ZSHIP SET ZNAME = 'mine'; END"
     case .view: "DROP TABLE ZJOURNAL; CREATE VIEW ZJOURNAL AS SELECT 1 AS Z_PK, 2 AS Z_ENT, 1 AS Z_OPT, 7 AS ZSAVES"
     case .fullTextTable: "DROP TABLE ZJOURNAL; CREATE VIRTUAL TABLE ZJOURNAL USING fts5(Z_PK, Z_ENT, Z_OPT, ZSAVES)"
-    case .expressionIndex: "CREATE INDEX i ON ZJOURNAL (hex(zeroblob(100000000 + ZSAVES)))"
+    // Large for the row that the test inserts, and empty for that of the file, in which the index would take 200 MB.
+    case .expressionIndex: "CREATE INDEX i ON ZJOURNAL (hex(zeroblob(100000000 * (ZSAVES < 12))))"
     case .largestKey: "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807; UPDATE ZSHIP SET Z_PK = 9223372036854775807 WHERE Z_PK = 5"
     case .largestVersion: "UPDATE ZJOURNAL SET Z_OPT = 9223372036854775807; UPDATE ZSHIP SET Z_OPT = -5"
     case .wrongTypes: "UPDATE ZSHIP SET ZNAME = x'ff', ZTONS = 'zz', ZUID = x'02', ZPLAN = 7"
