@@ -103,67 +103,10 @@ enum Archive {
 
   // MARK: Contents
 
-  /// An object's entity, values and the IDs that it is linked to.
-  struct Content: Equatable {
-    var entity: String
-    var values: [String: StoreValue]
-    var links: [String: [String]]
-
-    /// The first property that differs from another content in which some objects and more are lost; nil if none does.
-    func difference(_ other: Content, among existing: Dictionary<String, Content>.Keys, _ loss: Loss) -> String? {
-      if entity != other.entity { return "\(other.entity)" }
-      // SQLite's format has no digests, so a changed byte of a text or data value isn't found.
-      let texts = ["text", "image"] + (loss == .suspect ? ["title", "uid", "place", "name", "heading"] : [])
-      for (name, value) in values where other.values[name] != value && !(loss != .none && texts.contains(name)) {
-        return "\(name): \(value), \(other.values[name].map { "\($0)" } ?? "missing")"
-      }
-      for (name, ids) in links {
-        // A deletion leaves references without an inverse.
-        let (ids, others) = (ids.filter { existing.contains($0) }, (other.links[name] ?? []).filter { existing.contains($0) })
-        let isSame = loss == .suspect || (loss == .links ? Set(ids).isSuperset(of: others) : ids == others)
-        if !isSame { return "\(name): \(ids.map { $0.suffix(6) }), \(others.map { $0.suffix(6) })" }
-      }
-      return nil
-    }
-  }
-
-  /// What a damaged page can have besides objects.
-  enum Loss {
-    case none, values, links
-    /// The report says that values beside unreadable rows may be wrong.
-    case suspect
-  }
-
   /// All objects of a store, by entity and key: `Book/p1`.
-  static func contents(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> [String: Content] {
+  static func contents(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> [String: ArchiveContent] {
     let context = try context(store, model: model)
     defer { try? context.persistentStoreCoordinator.close() }
-    return try contents(in: context)
-  }
-
-  /// All objects by entity and key. The lists of unordered relationships are sorted.
-  static func contents(in context: ManagedObjectContext) throws -> [String: Content] {
-    var contents: [String: Content] = [:]
-    for entity in context.persistentStoreCoordinator.model.entities where entity.superentityIndex == nil {
-      for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) {
-        var content = Content(entity: object.entity.name, values: [:], links: [:])
-        for attribute in object.entity.attributes { content.values[attribute.name] = try object.value(forKey: attribute.name).storeValue }
-        for relationship in object.entity.relationships {
-          content.links[relationship.name] = try links(of: object, relationship)
-        }
-        contents[id(object.objectID)] = content
-      }
-    }
-    return contents
-  }
-
-  /// The ID without the store's UUID, which may be lost.
-  private static func id(_ id: ManagedObjectID) -> String { "\(id.entityName)/p\(id.key)" }
-
-  private static func links(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) throws -> [String] {
-    let name = relationship.name
-    guard relationship.isToMany else { return object.toOneID(relationship.slot).map { [id($0)] } ?? [] }
-    if relationship.isOrdered { return try object.ordered(forKey: name).map { id($0.objectID) } }
-    return try object.toMany(forKey: name).map { id($0.objectID) }.sorted()
+    return try ArchiveContent.all(in: context)
   }
 }

@@ -24,11 +24,11 @@ import Testing
   /// A file, and the contents of its store.
   private struct Original {
     var bytes: [UInt8]
-    var contents: [String: Archive.Content]
+    var contents: [String: ArchiveContent]
     var pageCount: Int { bytes.count / RepairTests.pageSize }
 
     /// What a damaged page can contain besides objects, by the entry that names its parent.
-    func loss(ofPage page: Int) -> Archive.Loss {
+    func loss(ofPage page: Int) -> ArchiveContent.Loss {
       // The second page has the entries of the following ones, each of five bytes.
       guard page >= 2 else { return .none }
       return [3, 4].contains(bytes[RepairTests.pageSize + 5 * (page - 2)]) ? .values : .links
@@ -53,7 +53,7 @@ import Testing
   ///   - isSmall: Whether it was the small file.
   ///   - loss: What may differ in objects that aren't lost.
   private func repair(
-    _ bytes: [UInt8], isSmall: Bool = false, model: ManagedObjectModel? = nil, _ loss: Archive.Loss = .none, _ what: String
+    _ bytes: [UInt8], isSmall: Bool = false, model: ManagedObjectModel? = nil, _ loss: ArchiveContent.Loss = .none, _ what: String
   ) throws -> (report: RepairReport, lost: Set<String>) {
     let original = try isSmall ? Self.smallOriginal.get() : Self.original.get()
     try TemporaryFolder.write(bytes, to: damaged)
@@ -63,14 +63,10 @@ import Testing
     #expect(try BareDatabase(repaired).rows("PRAGMA integrity_check") == ["ok"], "\(what)")
     #expect(folder.openDescriptors == 0, "\(what)")
     let context = try Archive.context(.sqlite(at: repaired))
-    let found = try Archive.contents(in: context), loss = report.suspectCount > 0 ? .suspect : loss
-    let lost = Set(original.contents.keys).subtracting(found.keys)
-    #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
-    for (id, content) in found {
-      guard let expected = original.contents[id], let difference = expected.difference(content, among: found.keys, loss) else { continue }
-      Issue.record("\(what): \(id): \(difference)")
-      break
-    }
+    let found = try ArchiveContent.all(in: context), loss = report.suspectCount > 0 ? .suspect : loss
+    let (lost, hasOthers, difference) = ArchiveContent.compare(found, with: original.contents, loss)
+    #expect(!hasOthers, "\(what): objects that never existed")
+    if let difference { Issue.record("\(what): \(difference)") }
     #expect(report.objectCount == found.count, "\(what)")
     // New objects get unused keys.
     try context.insert(entityNamed: "Tag").setValue(.string("new"), forKey: "name")

@@ -34,7 +34,7 @@ import Testing
 
   private struct Original {
     var bytes: [UInt8]
-    var contents: [String: Archive.Content]
+    var contents: [String: ArchiveContent]
   }
 
   /// Files of which a damaged page is less than a hundredth of the objects.
@@ -66,14 +66,10 @@ import Testing
     let report = try PersistentStoreCoordinator.repairPersistentStore(kind.store(damaged), to: kind.store(repaired), model: model)
     defer { for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) } }
     #expect(try TestBytes.areEqual(TemporaryFolder.read(damaged), bytes), "\(what)")
-    let context = try Archive.context(kind.store(repaired)), found = try Archive.contents(in: context)
-    let lost = Set(original.contents.keys).subtracting(found.keys)
-    #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
-    for (id, content) in found {
-      guard let expected = original.contents[id], let difference = expected.difference(content, among: found.keys, .links) else { continue }
-      Issue.record("\(what): \(id): \(difference)")
-      break
-    }
+    let context = try Archive.context(kind.store(repaired)), found = try ArchiveContent.all(in: context)
+    let (lost, hasOthers, difference) = ArchiveContent.compare(found, with: original.contents, .links)
+    #expect(!hasOthers, "\(what): objects that never existed")
+    if let difference { Issue.record("\(what): \(difference)") }
     #expect(report.objectCount == found.count, "\(what)")
     let tag = try context.insert(entityNamed: "Tag")
     try tag.setValue(.string("new"), forKey: "name")
