@@ -10,11 +10,12 @@ import Testing
     let file = try DurableFile(path: folder.file())
     #expect(try file.contents() == nil)
     for count in [0, 1, 4095, 1 << 20, (1 << 20) + 1, 3_500_000] {
-      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+      let bytes = TestBytes.pattern(Int64(count), count)
       try file.replace(bytes)
       // Compared outside of #expect, so that a failure doesn't print a million bytes.
-      let (read, isStored) = (try file.contents() == bytes, TestFile.read(folder.file()) == bytes)
-      #expect(read && isStored, "\(count) bytes")
+      let read = try #require(try file.contents()), isRead = TestBytes.areEqual(read, bytes)
+      let isStored = TestBytes.areEqual(TestFile.read(folder.file()), bytes)
+      #expect(isRead && isStored, "\(count) bytes")
     }
     #expect(folder.names == [".store.lock", "store"])
   }
@@ -36,7 +37,7 @@ import Testing
     let replacement = try file.beginReplacing(expectedByteCount: 10_000_000)
     var expected: [UInt8] = []
     for count in [3, 1 << 20, 700_000, 400_000, 1, (2 << 20) + 5, 77] {
-      let piece = (0..<count).map { UInt8(truncatingIfNeeded: $0 + count) }
+      let piece = TestBytes.pattern(Int64(count), count)
       try piece.withUnsafeBytes { try replacement.write($0) }
       try replacement.withBuffer(room: 1 << 20) { free in
         #expect(free.count >= 1 << 20)
@@ -49,10 +50,10 @@ import Testing
     #expect(replacement.byteCount == Int64(expected.count))
     var verified: [UInt8] = []
     try replacement.finish { verified = try $0.allBytes() }
-    let isVerified = verified == expected
+    let isVerified = TestBytes.areEqual(verified, expected)
     #expect(isVerified)
     try replacement.commit()
-    let isRead = try file.contents() == expected
+    let contents = try #require(try file.contents()), isRead = TestBytes.areEqual(contents, expected)
     #expect(isRead)
     #expect(
       try #require(TestFile.occupiedBytes(folder.file())) < expected.count + 100_000,

@@ -32,7 +32,7 @@ import Testing
         #expect(Int(bitPattern: piece.base) % 8 == 0)
         piece.load()
         piece.load()
-        #expect(bytes(piece, count).allSatisfy { $0 == byte }, "\(count) bytes")
+        #expect(TestBytes.areAll(byte, bytes(piece, count)), "\(count) bytes")
         piece.evict()
         piece.evict()
       }

@@ -201,7 +201,8 @@ import Testing
       }
     }
     // Permutations of the same words, which collide if a hash only uses addition or exclusive-or.
-    func colliding(_ number: Int) -> String { (0..<16).map { number >> $0 & 1 == 0 ? "Aa" : "BB" }.joined() }
+    let halves = (0..<256).map { number in (0..<8).map { number >> $0 & 1 == 0 ? "Aa" : "BB" }.joined() }
+    func colliding(_ number: Int) -> String { halves[number & 255] + halves[number >> 8] }
     // The same length, with one difference.
     func other(_ number: Int) -> String { "\(number)" + String(repeating: "x", count: 32 - "\(number)".utf8.count) }
     try expectCost(below: 8, times: { try time(other) }) { try time(colliding) }

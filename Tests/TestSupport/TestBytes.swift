@@ -6,6 +6,9 @@ package enum TestBytes {
   /// Whether two folders have the same files, by name.
   package static func areEqual(_ first: [String: [UInt8]], _ second: [String: [UInt8]]) -> Bool { first == second }
 
+  /// Whether all bytes are the same one.
+  package static func areAll(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool { bytes.allSatisfy { $0 == byte } }
+
   /// The indices at which a part begins in bytes.
   package static func places(of part: [UInt8], in bytes: [UInt8]) -> [Int] {
     guard let first = part.first, part.count <= bytes.count else { return [] }

@@ -48,6 +48,11 @@ import Testing
     }
   }
 
+  /// Lists of a hundred thousand values, of which 25 are those of an entry, by attribute.
+  private static let lists: [(name: String, values: [StoreValue])] = [
+    ("s", (0..<100_000).map { .string("entry \($0 * 2)") }), ("r", (0..<100_000).map { .double(Double($0) * 2) }),
+  ]
+
   @Test(arguments: TestStore.allCases)
   func `a list of a hundred thousand values is one store request`(_ store: TestStore) throws {
     let place = try store.makePlace(model: Ledger.model, classes: [])
@@ -59,9 +64,7 @@ import Testing
     }
     try context.save()
     let (fresh, recording) = try place.recording()
-    for (name, list) in [
-      ("s", (0..<100_000).map { StoreValue.string("entry \($0 * 2)") }), ("r", (0..<100_000).map { StoreValue.double(Double($0) * 2) }),
-    ] {
+    for (name, list) in Self.lists {
       recording.clear()
       let predicate = QueryExpression.membership(.property(PropertyPath(name)), list)
       #expect(try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(predicate))) == 25)
