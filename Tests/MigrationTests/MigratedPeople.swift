@@ -67,24 +67,29 @@ struct MigratedPeople: Codable, Sendable {
     let model = try Self.former(), store = description.makeStore()
     let identity = try store.open(model: model, host: .none).identity
     defer { try? store.close() }
-    func inserted(_ name: String, _ count: Int, _ values: (Int) -> [String: StoreValue]) throws
+    // Test targets aren't optimised, so a row is an array, in which values are set by index.
+    func inserted(_ entity: ManagedObjectModel.Entity, _ count: Int, _ set: (Int, inout [StoreValue]) -> Void) throws
       -> (changes: SaveRequest.EntityChanges, keys: [ObjectKey])
     {
-      let entity = try #require(model.entity(named: name)), builder = RowBatchBuilder(entity: entity, identity: identity)
+      let builder = RowBatchBuilder(entity: entity, identity: identity)
       let keys = try store.reserveKeys(entity: entity.index, count: count).sorted()
-      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      var changes = SaveRequest.EntityChanges(entity: entity.index), row = [StoreValue](repeating: .null, count: entity.slots.count)
       for (number, key) in keys.enumerated() {
-        let row = values(number)
-        try builder.append(key: key, version: 1, values: entity.slots.map { row[$0.name] ?? .null })
+        set(number, &row)
+        try builder.append(key: key, version: 1, values: row)
         if builder.isFull { changes.inserted.append(builder.seal()) }
       }
       if builder.count > 0 { changes.inserted.append(builder.seal()) }
       return (changes, keys)
     }
-    let companies = try inserted("Company", count / 1_000 + 1) { ["name": .string("Company \($0)")] }
-    let people = try inserted("Person", count) { number in
-      let company = companies.keys[number % companies.keys.count]
-      return ["name": .string("Person \(number)"), "number": .int64(Int64(number)), "company": .int64(company.rawValue)]
+    let company = try #require(model.entity(named: "Company")), person = try #require(model.entity(named: "Person"))
+    func place(_ name: String) throws -> Int { try #require(person.slots.firstIndex { $0.name == name }) }
+    let places = (name: try place("name"), number: try place("number"), company: try place("company"))
+    let companies = try inserted(company, count / 1_000 + 1) { $1[0] = .string("Company \($0)") }
+    let people = try inserted(person, count) { number, row in
+      row[places.name] = .string("Person \(number)")
+      row[places.number] = .int64(Int64(number))
+      row[places.company] = .int64(companies.keys[number % companies.keys.count].rawValue)
     }
     _ = try store.prepare(SaveRequest(entities: [companies.changes, people.changes]), options: .none).commit()
   }
