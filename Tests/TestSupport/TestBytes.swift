@@ -28,6 +28,11 @@ package enum TestBytes {
     (0..<Int64(count)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 17 &+ $0 >> 8) }
   }
 
+  /// A text of random letters.
+  package static func letters(_ count: Int, _ random: inout SeededGenerator) -> String {
+    String(decoding: (0..<count).map { _ in UInt8(97 + Int.random(in: 0..<26, using: &random)) }, as: UTF8.self)
+  }
+
   /// Bytes with one or two random changes at or behind an index.
   ///
   /// - Parameter marks: the bytes that replace others or are added.

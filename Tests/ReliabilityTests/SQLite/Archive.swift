@@ -51,7 +51,7 @@ enum Archive {
     let context = try context(store)
     var random = SeededGenerator(seed: 7)
     func number(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
-    func text(_ size: Int) -> String { String(decoding: (0..<size).map { _ in UInt8(97 + number(26)) }, as: UTF8.self) }
+    func text(_ size: Int) -> String { TestBytes.letters(size, &random) }
     let shelves = try (0..<count / 50).map { number in
       let shelf = try context.insert(entityNamed: "Shelf")
       try shelf.setValue(.int64(Int64(number)), forKey: "number")
