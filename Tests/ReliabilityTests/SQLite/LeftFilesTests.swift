@@ -29,7 +29,7 @@ import Testing
   }
 
   /// The file, the log and the index of such a store, by the ends of their names.
-  private static let killed = Task { () throws -> [String: [UInt8]] in
+  private static let killed = Task { () async throws -> [String: [UInt8]] in
     let folder = TemporaryFolder(), path = folder.file()
     try await LeftFilesTests.makeKilled(at: path)
     let ends = ["", "-wal", "-shm"]
