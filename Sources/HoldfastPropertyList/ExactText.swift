@@ -9,8 +9,6 @@ struct ExactText: Hashable {
 
   static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
-  func hash(into hasher: inout Hasher) {
-    var text = text
-    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-  }
+  // Texts with the same bytes have the same hash; so have those that differ only in their normalization.
+  func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }

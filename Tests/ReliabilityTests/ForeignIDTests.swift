@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastJSONStore
+import HoldfastSQLiteStore
 import HoldfastStore
 import TestSupport
 import Testing

@@ -80,7 +80,7 @@ import Testing
     }
     try setup.save()
     let parent = try place.context(), child = ManagedObjectContext(parent: parent)
-    parent.animal(Bird.self, "Robin", keeper: try #require(try parent.one(Keeper.self) { $0.name == "Ann" }))
+    parent.animal(Bird.self, "Robin", keeper: try parent.one(Keeper.self) { $0.name == "Ann" })
     let keepers = try child.fetch(FetchRequest<Keeper>(sortedBy: [.ascending(\.name)]))
     let animals = keepers.map { keeper in keeper.animals.map { "\(type(of: $0)) \($0.name)" }.sorted() }
     #expect(animals == [["Bird Robin", "Cat Tom of Ann"], ["Cat Tom of Bob"]])
