@@ -27,7 +27,7 @@ private struct BinaryPropertyListReader {
   private let limits: PropertyListLimits
   /// By object index.
   private var states: [State]
-  /// The number of values in all lists read so far, each list once. The tree has at least as many.
+  /// The number of values in all lists that were begun, each list once. The tree has at least as many.
   private var valueCount = 0
 
   init(_ layout: BinaryPropertyListLayout, _ limits: PropertyListLimits) throws(PropertyListError) {
@@ -118,8 +118,9 @@ private struct BinaryPropertyListReader {
   private mutating func array(_ marker: UInt8, _ start: Int, _ depth: Int) throws(PropertyListError) -> Part {
     let (count, body) = try length(marker, start)
     _ = try layout.range(body, count * layout.referenceSize)
+    try add(values: count, at: start)
     var values: [PropertyList] = []
-    values.reserveCapacity(min(count, limits.objects))
+    values.reserveCapacity(count)
     var extent = PropertyListExtent.emptyList
     for place in 0..<count { values.append(try part(body + place * layout.referenceSize, depth, &extent)) }
     return (.array(values), extent)
@@ -129,8 +130,9 @@ private struct BinaryPropertyListReader {
     let (count, body) = try length(marker, start)
     let size = layout.referenceSize
     _ = try layout.range(body, 2 * count * size)
+    try add(values: 2 * count, at: start)
     var entries: [String: PropertyList] = [:]
-    entries.reserveCapacity(min(count, limits.objects))
+    entries.reserveCapacity(count)
     var extent = PropertyListExtent.emptyList
     for place in 0..<count {
       guard let key = try part(body + place * size, depth, &extent).string else { throw layout.damaged(start) }
@@ -142,15 +144,20 @@ private struct BinaryPropertyListReader {
     return (.dictionary(entries), extent)
   }
 
+  /// Counts the values of a list before they are read, because memory is reserved for all of them.
+  ///
+  /// The extent of a list is known when the list is complete. Until then, each of its superlists could be as large as the limit.
+  private mutating func add(values count: Int, at start: Int) throws(PropertyListError) {
+    valueCount += count
+    if valueCount > limits.objects {
+      throw PropertyListError(.tooLarge, at: .byte(start), "The list has more than \(limits.objects) values.")
+    }
+  }
+
   /// Reads a value of a list, and adds it to the list's extent.
   private mutating func part(_ place: Int, _ depth: Int, _ extent: inout PropertyListExtent) throws(PropertyListError) -> PropertyList {
     // The stack grows with the nesting of lists, so it is checked before a list is read.
     if depth >= limits.depth { throw PropertyListError(.tooDeep, at: .byte(place), "Lists are nested more than \(limits.depth) deep.") }
-    // The extent of a list is known when the list is complete. Until then, each of its superlists could be as large as the limit.
-    valueCount += 1
-    if valueCount > limits.objects {
-      throw PropertyListError(.tooLarge, at: .byte(place), "The list has more than \(limits.objects) values.")
-    }
     let part = try object(try layout.reference(place), depth: depth + 1)
     extent.add(part.extent)
     try extent.check(limits, at: .byte(place))

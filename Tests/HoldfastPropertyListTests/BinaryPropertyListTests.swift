@@ -143,6 +143,20 @@ import Testing
     #expect(Self.code(whole, limits: PropertyListLimits(objects: 18)) == .tooLarge)
   }
 
+  /// The bug: memory was reserved for all values of each of up to 128 nested lists, which could share their bytes, so a file of 2 MB
+  /// reserved about 10 GB.
+  @Test func nestedListsWithTooManyValuesAreRefusedBeforeTheirValuesAreRead() {
+    // The first key of the outer dictionary is the inner dictionary, whose first key isn't text.
+    let rest = Array(repeating: UInt8(2), count: 19)
+    let file = Self.file([[0xDA, 1] + rest, [0xDA, 2] + rest, [0x09]])
+    #expect(Self.code(file) == .damaged)
+    #expect(Self.code(file, limits: PropertyListLimits(objects: 30)) == .tooLarge)
+    let few = Array(repeating: UInt8(2), count: 9)
+    let arrays = Self.file([[0xAA, 1] + few, [0xAA, 99] + few, [0x09]])
+    #expect(Self.code(arrays) == .damaged)
+    #expect(Self.code(arrays, limits: PropertyListLimits(objects: 15)) == .tooLarge)
+  }
+
   @Test func limitsHoldForBytesAndValues() {
     let list = PropertyList.array((0..<100).map { .integer($0) })
     #expect(Self.code(list.binary, limits: PropertyListLimits(objects: 101)) == nil)
