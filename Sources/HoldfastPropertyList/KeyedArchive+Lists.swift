@@ -18,7 +18,8 @@ extension KeyedArchive {
   ///
   /// The keys are text, and the order is that of the archive.
   ///
-  /// - Throws: ``PropertyListError`` if the object isn't a dictionary, or a key isn't text or is a duplicate.
+  /// - Throws: ``PropertyListError`` if the object isn't a dictionary, or a key isn't text, is a duplicate, or differs from another key
+  ///   only in its Unicode normalization.
   public func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
     switch try object(reference) {
     case .null: return nil
@@ -31,9 +32,8 @@ extension KeyedArchive {
         guard let name = try string(key) else {
           throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that isn't text.")
         }
-        guard names.insert(name).inserted else {
-          throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a duplicate key.")
-        }
+        let (isNew, known) = names.insert(name)
+        if !isNew { throw PropertyListError(duplicate: name, of: known, at: .object(instance.number)) }
         found.append((name, value))
       }
       return found

@@ -105,9 +105,7 @@ private struct ArchiveValueReader {
       guard let name = try part(key, instance, depth, &extent).string else {
         throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that isn't text.")
       }
-      if entries.updateValue(try part(value, instance, depth, &extent), forKey: name) != nil {
-        throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a duplicate key.")
-      }
+      try entries.add(try part(value, instance, depth, &extent), forKey: name, at: .object(instance.number))
     }
     return (.dictionary(entries), extent)
   }

@@ -4,7 +4,7 @@ extension PropertyList {
   /// An object that the file references several times is stored once in memory. An unpaired UTF-16 surrogate becomes U+FFFD.
   ///
   /// - Throws: ``PropertyListError``. A duplicate key, a key that isn't text, and a set or URL, which aren't part of property lists, are
-  ///   errors too.
+  ///   errors too. Two keys that differ only in their Unicode normalization are ``PropertyListError/Code/unsupported``.
   public init(binary bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
     if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = try BinaryPropertyListReader(BinaryPropertyListLayout(bytes), limits)
@@ -137,9 +137,7 @@ private struct BinaryPropertyListReader {
     for place in 0..<count {
       guard let key = try part(body + place * size, depth, &extent).string else { throw layout.damaged(start) }
       let value = try part(body + (count + place) * size, depth, &extent)
-      if entries.updateValue(value, forKey: key) != nil {
-        throw PropertyListError(.damaged, at: .byte(start), "A dictionary has a duplicate key.")
-      }
+      try entries.add(value, forKey: key, at: .byte(start))
     }
     return (.dictionary(entries), extent)
   }

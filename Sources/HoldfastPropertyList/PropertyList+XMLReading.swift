@@ -10,7 +10,7 @@ extension PropertyList {
   /// Apple's document type is skipped and never loaded. A dictionary whose only key is `CF$UID` is a reference of a keyed archive.
   ///
   /// - Throws: ``PropertyListError``. A document type with its own declarations, an entity other than the five of XML, and a duplicate key
-  ///   are errors too.
+  ///   are errors too. Two keys that differ only in their Unicode normalization are ``PropertyListError/Code/unsupported``.
   public init(xml bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
     if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = XMLPropertyListReader(bytes, limits)
@@ -83,9 +83,7 @@ private struct XMLPropertyListReader {
   private mutating func dictionary(depth: Int) throws(PropertyListError) -> PropertyList {
     var entries: [String: PropertyList] = [:]
     while let key = try key() {
-      if entries.updateValue(try value(try scanner.tag(), depth: depth), forKey: key) != nil {
-        throw scanner.damaged("A dictionary has a duplicate key.")
-      }
+      try entries.add(try value(try scanner.tag(), depth: depth), forKey: key, at: scanner.line)
     }
     if entries.count == 1, case .integer(let number)? = entries["CF$UID"], number >= 0 { return .uid(UInt64(number)) }
     return .dictionary(entries)

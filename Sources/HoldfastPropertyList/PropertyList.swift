@@ -17,6 +17,10 @@
 ///
 /// Reading is limited by ``PropertyListLimits`` and throws ``PropertyListError``. It never traps, whatever the bytes are. A keyed archive
 /// is also a property list; ``KeyedArchive`` resolves its references.
+///
+/// Text is compared by Swift's `==`, also in keys: two texts that differ only in their Unicode normalization are equal. Values keep their
+/// normalization. A file can contain two such keys in one dictionary, because `NSDictionary` distinguishes them. It is refused with
+/// ``PropertyListError/Code/unsupported``, because a Swift dictionary would lose the value of one of them.
 public enum PropertyList: Sendable, Hashable {
   /// No value. Only the binary format can represent it.
   case null

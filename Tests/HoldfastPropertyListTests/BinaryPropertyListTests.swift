@@ -102,6 +102,13 @@ import Testing
     #expect(Self.code(Self.file([[0xD1, 1, 1], [0x09]])) == .damaged)
   }
 
+  /// `NSDictionary` distinguishes such keys, so the file isn't damaged. A Swift dictionary would lose one of the values.
+  @Test func twoKeysThatDifferOnlyInTheirNormalizationAreNotSupported() {
+    let keys: [[UInt8]] = [[0x61, 0, 0xE9], [0x62, 0, 0x65, 3, 1]]
+    #expect(Self.code(Self.file([[0xD2, 1, 2, 3, 3]] + keys + [[0x09]])) == .unsupported)
+    #expect(Self.code(Self.file([[0xD2, 2, 2, 3, 3]] + keys + [[0x09]])) == .damaged)
+  }
+
   @Test func setsAreRefusedByName() {
     #expect(Self.code(Self.file([[0xC1, 1], [0x09]])) == .unsupported)
   }

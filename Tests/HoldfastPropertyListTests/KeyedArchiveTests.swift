@@ -142,6 +142,21 @@ import Testing
     #expect(Self.failure([numbered, Self.description("NSDictionary"), .integer(1)])?.code == .unsupported)
   }
 
+  @Test func twoKeysThatDifferOnlyInTheirNormalizationAreNotSupported() throws {
+    func objects(_ second: String) -> [PropertyList] {
+      let keys = PropertyList.array([.uid(3), .uid(4)])
+      return [
+        ["$class": .uid(2), "NS.keys": keys, "NS.objects": keys], Self.description("NSDictionary"), .string("\u{E9}"), .string(second),
+      ]
+    }
+    for (second, code) in [("e\u{301}", PropertyListError.Code.unsupported), ("\u{E9}", .damaged)] {
+      #expect(Self.failure(objects(second))?.code == code)
+      let archive = try KeyedArchive(Self.archive(objects(second)))
+      let error = #expect(throws: PropertyListError.self) { try archive.entries(archive.root) }
+      #expect(error?.code == code)
+    }
+  }
+
   @Test func RX14_sharedObjectsThatWouldUnfoldWithoutEndAreRefusedQuickly() {
     let lists = (0..<40).map {
       PropertyList.dictionary(["$class": .uid(42), "NS.objects": .array(Array(repeating: .uid($0 + 2), count: 10))])

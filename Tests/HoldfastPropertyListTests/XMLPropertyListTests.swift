@@ -155,6 +155,11 @@ import Testing
     #expect(Self.code(content) == .damaged)
   }
 
+  @Test func twoKeysThatDifferOnlyInTheirNormalizationAreNotSupported() {
+    let error = Self.failure("<plist>\n<dict><key>\u{E9}</key><true/>\n<key>e\u{301}</key><true/></dict></plist>")
+    #expect(error?.code == .unsupported && error?.place == .line(3))
+  }
+
   @Test func somethingElseIsNoPropertyList() {
     for text in ["", "hello", "<html></html>", "<?xml version='1.0'?>", "{}"] { #expect(Self.failure(text)?.code == .notAPropertyList) }
   }
