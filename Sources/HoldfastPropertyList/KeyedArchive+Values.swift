@@ -10,7 +10,7 @@ extension KeyedArchive {
   /// Apple's default transformer stores such archives in Transformable attributes. The following classes have plain values, and so do the
   /// mutable and private subclasses that Foundation archives:
   ///
-  /// - `NSString`, `NSNumber`, `NSData`, `NSDate`
+  /// - `NSString`, `NSNumber`, `NSData`, `NSDate`; but not `NSDecimalNumber`, because a property list has no decimals
   /// - `NSArray`, `NSSet` and `NSOrderedSet`, as arrays
   /// - `NSDictionary` and `NSKnownKeysDictionary1`, with text keys
   /// - `NSNull`, as ``PropertyList/null``

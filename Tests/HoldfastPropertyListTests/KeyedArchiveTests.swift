@@ -120,6 +120,17 @@ import Testing
     #expect(error?.description == "In object 3 of the archive: An object of the class UIColor has no plain value. [unsupportedClass]")
   }
 
+  /// A floating-point number or a text in its place would be another value.
+  @Test func aDecimalNumberHasNoPlainValue() {
+    let error = Self.failure([
+      [
+        "$class": .uid(2), "NS.mantissa": .data([5] + Array(repeating: 0, count: 15)), "NS.exponent": .integer(0),
+        "NS.length": .integer(1), "NS.negative": .bool(false), "NS.compact": .bool(true), "NS.mantissa.bo": .integer(1),
+      ], Self.description("NSDecimalNumber"),
+    ])
+    #expect(error?.code == .unsupportedClass && error?.className == "NSDecimalNumber")
+  }
+
   @Test func RX14_anObjectThatContainsItselfIsRefused() {
     #expect(Self.failure([["$class": .uid(2), "NS.objects": .array([.uid(1)])], Self.description("NSArray")])?.code == .cyclic)
   }
