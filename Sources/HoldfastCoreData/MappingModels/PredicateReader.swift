@@ -182,15 +182,13 @@ struct PredicateReader {
 
   /// The search that is equal to a pattern of LIKE with * at its ends.
   static func search(_ pattern: String) throws(MappingProblem) -> (ComparisonOperator, String) {
-    let begins = pattern.hasPrefix("*"), ends = pattern.count > 1 && pattern.hasSuffix("*")
-    let text = String(pattern.dropFirst(begins ? 1 : 0).dropLast(ends ? 1 : 0))
-    if text.contains(where: { "*?\\".contains($0) }) {
-      throw MappingProblem("A pattern of LIKE can have * only as its first and last character.")
+    guard let (begins, text, ends) = PredicatePattern.search(pattern) else {
+      throw MappingProblem("A pattern of LIKE can have * only at its ends.")
     }
     return switch (begins, ends) {
     case (false, false): (.equalTo, text)
     case (false, true): (.beginsWith, text)
-    case (true, false): (text.isEmpty ? .contains : .endsWith, text)
+    case (true, false): (.endsWith, text)
     case (true, true): (.contains, text)
     }
   }

@@ -1,5 +1,18 @@
 /// A pattern of LIKE whose only wildcards are asterisks at its ends, as a search that a query has.
-enum PredicatePattern {
+package enum PredicatePattern {
+  /// Splits a pattern into its text and the asterisks at its ends.
+  ///
+  /// - Returns: Nil for a pattern with other wildcards, or with an escape.
+  package static func search(_ pattern: String) -> (begins: Bool, text: String, ends: Bool)? {
+    // By bytes, because for Swift an asterisk with a combining mark behind it is another character.
+    let asterisk = UInt8(ascii: "*")
+    var text = Array(pattern.utf8)[...]
+    while text.first == asterisk { text.removeFirst() }
+    while text.last == asterisk { text.removeLast() }
+    if text.contains(where: { $0 == asterisk || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "\\") }) { return nil }
+    return (pattern.utf8.first == asterisk, String(decoding: text, as: UTF8.self), pattern.utf8.last == asterisk)
+  }
+
   /// A comparison with the same result.
   ///
   /// - Throws: A ``PredicateProblem`` if a query has no such comparison.
@@ -7,11 +20,7 @@ enum PredicatePattern {
     _ left: PredicateOperand, _ equality: PredicateOperator, _ right: PredicateOperand, _ quantifier: PredicateFormat.Quantifier?
   ) throws(PredicateProblem) -> PredicateFormat {
     guard case .text(let pattern) = right else { throw PredicateProblem("The pattern of LIKE must be text.") }
-    let begins = pattern.hasPrefix("*"), ends = pattern.hasSuffix("*")
-    var part = pattern[...]
-    while part.hasPrefix("*") { part.removeFirst() }
-    while part.hasSuffix("*") { part.removeLast() }
-    if part.contains(where: { $0 == "*" || $0 == "?" || $0 == "\\" }) {
+    guard let (begins, part, ends) = search(pattern) else {
       throw PredicateProblem("A query has LIKE only with asterisks at the ends of the pattern.")
     }
     // Only nil doesn't match any text.
@@ -19,7 +28,7 @@ enum PredicatePattern {
       return .comparison(left, PredicateOperator(word: .notEqual), .null, quantifier: quantifier)
     }
     let word: PredicateOperator.Word = begins ? (ends ? .contains : .endsWith) : (ends ? .beginsWith : .equal)
-    return .comparison(left, equality.with(word), .text(String(part)), quantifier: quantifier)
+    return .comparison(left, equality.with(word), .text(part), quantifier: quantifier)
   }
 }
 
