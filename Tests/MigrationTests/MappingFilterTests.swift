@@ -108,7 +108,7 @@ import Testing
     ("name == 'rex'", "b"), ("name ==[c] \"REX\"", "b"), ("name BEGINSWITH[cd] 'zoe'", "a"), ("name contains 'ex'", "bc"),
     ("name ENDSWITH \"\\\"2nd\\\"\"", "c"), ("name LIKE 'rex'", "b"), ("name like[c] 'REX*'", "bc"), ("name LIKE '*e*'", "bc"),
     ("name LIKE '*ë'", "a"), ("name LIKE '*'", "abc"), ("name LIKE '**x'", "b"), ("#in LIKE '*\u{301}'", "c"),
-    ("name IN[cd] {'ZOE', 'Rex'}", "ab"),
+    ("#in ENDSWITH '\u{301}'", "c"), ("name IN[cd] {'ZOE', 'Rex'}", "ab"),
     ("age > 3 AND isGood == NO", "b"), ("age > 3 && name == 'no'", ""), ("age == 3 or name BEGINSWITH 'Rex'", "ac"),
     ("age == 3 OR age == 7 AND isGood == YES", "a"), ("(age == 3 OR age == 7) AND isGood == NO", "b"), ("!(age == 3)", "bc"),
     ("NOT (age == 3 || age == nil)", "b"), ("FALSEPREDICATE", ""), ("TRUEPREDICATE AND age == 3", "a"),

@@ -11,18 +11,20 @@ enum PredicateToken: Equatable {
 }
 
 /// Splits the text of a predicate.
+///
+/// It reads scalars. For Swift, a quotation mark or a backslash with a combining mark behind it is another character.
 struct PredicateScanner {
   private static let signs = ["==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "=", "<", ">", "!", "(", ")", "{", "}", "[", "]", ","]
 
-  private let characters: [Character]
+  private let characters: [Unicode.Scalar]
   private var place = 0
 
-  init(_ text: String) { characters = Array(text) }
+  init(_ text: String) { characters = Array(text.unicodeScalars) }
 
   mutating func tokens() throws(MappingProblem) -> [PredicateToken] {
     var tokens: [PredicateToken] = []
     while let next = character(0) {
-      if next.isWhitespace {
+      if next.properties.isWhitespace {
         place += 1
       } else if next == "\"" || next == "'" {
         tokens.append(.text(try text()))
@@ -31,8 +33,8 @@ struct PredicateScanner {
       } else if next == ".", character(1) == "@" {
         // A key path after a bracket, which only the count of a subquery may have.
         place += 1
-      } else if next.isLetter || "_@#$".contains(next) {
-        tokens.append(.word(taken { $0.isLetter || Self.isDigit($0) || "_@#$.".contains($0) }))
+      } else if Self.beginsWord(next) {
+        tokens.append(.word(taken { Self.beginsWord($0) || Self.isDigit($0) || $0 == "." }))
       } else {
         tokens.append(.sign(try sign()))
       }
@@ -40,23 +42,27 @@ struct PredicateScanner {
     return tokens
   }
 
-  private static func isDigit(_ character: Character) -> Bool { character.isASCII && character.isNumber }
+  private static func isDigit(_ character: Unicode.Scalar) -> Bool { ("0"..."9").contains(character) }
 
-  private func character(_ distance: Int) -> Character? {
+  private static func beginsWord(_ character: Unicode.Scalar) -> Bool {
+    character.properties.isAlphabetic || "_@#$".unicodeScalars.contains(character)
+  }
+
+  private func character(_ distance: Int) -> Unicode.Scalar? {
     place + distance < characters.count ? characters[place + distance] : nil
   }
 
   /// Takes the characters from here on that have a property.
-  private mutating func taken(while isPart: (Character) -> Bool) -> String {
+  private mutating func taken(while isPart: (Unicode.Scalar) -> Bool) -> String {
     let start = place
     while let next = character(0), isPart(next) { place += 1 }
-    return String(characters[start..<place])
+    return String(String.UnicodeScalarView(characters[start..<place]))
   }
 
   /// Takes a text in quotation marks.
   private mutating func text() throws(MappingProblem) -> String {
     let end = characters[place]
-    var text = ""
+    var text = String.UnicodeScalarView()
     place += 1
     while let next = character(0), next != end {
       place += 1
@@ -75,7 +81,7 @@ struct PredicateScanner {
     }
     guard character(0) != nil else { throw MappingProblem("A quotation mark is missing.") }
     place += 1
-    return text
+    return String(text)
   }
 
   private mutating func number() throws(MappingProblem) -> StoreValue {
@@ -99,11 +105,10 @@ struct PredicateScanner {
   }
 
   private mutating func sign() throws(MappingProblem) -> String {
-    let next = String(characters[place..<min(place + 2, characters.count)])
-    guard let sign = Self.signs.first(where: { next.hasPrefix($0) }) else {
-      throw MappingProblem("The character \(next.prefix(1)) isn't supported.")
+    guard let sign = Self.signs.first(where: { characters[place...].starts(with: $0.unicodeScalars) }) else {
+      throw MappingProblem("The character \(characters[place]) isn't supported.")
     }
-    place += sign.count
+    place += sign.unicodeScalars.count
     return sign
   }
 }

@@ -23,16 +23,18 @@ enum PredicateToken: Equatable, CustomStringConvertible {
 }
 
 /// Splits the text of a predicate.
+///
+/// It reads scalars. For Swift, a quotation mark or a backslash with a combining mark behind it is another character.
 struct PredicateTokens {
   private static let symbols = [
     "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "**", "=", "<", ">", "!", "(", ")", "{", "}", "[", "]", ",", ".", ":", "+", "-",
     "*", "/",
-  ].map(Array.init)
+  ].map { Array($0.unicodeScalars) }
 
-  private let text: [Character]
+  private let text: [Unicode.Scalar]
   private var position = 0
 
-  private init(_ text: String) { self.text = Array(text) }
+  private init(_ text: String) { self.text = Array(text.unicodeScalars) }
 
   static func all(in text: String) throws(PredicateProblem) -> [PredicateToken] {
     var tokens = PredicateTokens(text), all: [PredicateToken] = []
@@ -41,7 +43,7 @@ struct PredicateTokens {
   }
 
   private mutating func next() throws(PredicateProblem) -> PredicateToken? {
-    while let character = current, character.isWhitespace { position += 1 }
+    while let character = current, character.properties.isWhitespace { position += 1 }
     guard let first = current else { return nil }
     switch first {
     case "\"", "'": return .text(try quoted(by: first))
@@ -57,22 +59,24 @@ struct PredicateTokens {
       throw PredicateProblem("The character \(first) isn't part of any operator.")
     }
     position += symbol.count
-    return .symbol(String(symbol))
+    return .symbol(String(String.UnicodeScalarView(symbol)))
   }
 
-  private var current: Character? { position < text.count ? text[position] : nil }
+  private var current: Unicode.Scalar? { position < text.count ? text[position] : nil }
 
-  private static func isName(_ character: Character) -> Bool { character.isLetter || character.isNumber || character == "_" }
+  private static func isName(_ character: Unicode.Scalar) -> Bool {
+    character.properties.isAlphabetic || character.properties.numericType != nil || character == "_"
+  }
 
-  private func isDigit(_ character: Character) -> Bool { character.isASCII && character.isNumber }
+  private func isDigit(_ character: Unicode.Scalar) -> Bool { ("0"..."9").contains(character) }
 
-  private mutating func taking(_ isPart: (Character) -> Bool) -> String {
+  private mutating func taking(_ isPart: (Unicode.Scalar) -> Bool) -> String {
     let start = position
     while let character = current, isPart(character) { position += 1 }
-    return String(text[start..<position])
+    return String(String.UnicodeScalarView(text[start..<position]))
   }
 
-  private mutating func name(behind sign: Character) throws(PredicateProblem) -> String {
+  private mutating func name(behind sign: Unicode.Scalar) throws(PredicateProblem) -> String {
     position += 1
     let name = taking(PredicateTokens.isName)
     if name.isEmpty { throw PredicateProblem("A name is missing behind \(sign).") }
@@ -98,12 +102,12 @@ struct PredicateTokens {
     return number
   }
 
-  private mutating func quoted(by mark: Character) throws(PredicateProblem) -> String {
+  private mutating func quoted(by mark: Unicode.Scalar) throws(PredicateProblem) -> String {
     position += 1
-    var quoted = ""
+    var quoted = String.UnicodeScalarView()
     while let character = current {
       position += 1
-      if character == mark { return quoted }
+      if character == mark { return String(quoted) }
       guard character == "\\" else {
         quoted.append(character)
         continue
