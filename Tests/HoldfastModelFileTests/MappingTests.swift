@@ -78,6 +78,8 @@ import Testing
     let text = try attribute("attributeType='String' minValueString='1' maxValueString='64' regularExpressionString='^[a-z]+$'")
     #expect(text.validation == AttributeValidation(minimumLength: 1, maximumLength: 64, regularExpression: "^[a-z]+$"))
     #expect(try attribute("attributeType='Integer 16' minValueString='-3' maxValueString='9'").validation == .range(.int16(-3), .int16(9)))
+    // Xcode keeps the text of a bound when a number becomes a text.
+    #expect(try attribute("attributeType='String' minValueString='0.0' maxValueString='64.0'").validation == .length(0, 64))
     // A leftover from another type.
     #expect(try attribute("attributeType='Boolean' minValueString='x' regularExpressionString='y'").validation == .none)
   }

@@ -43,7 +43,7 @@ enum AttributeReader {
     switch type {
     case .string, .uri:
       AttributeValidation(
-        minimumLength: try reader.count("minValueString"), maximumLength: try reader.count("maxValueString"),
+        minimumLength: try length(reader, "minValueString"), maximumLength: try length(reader, "maxValueString"),
         regularExpression: reader.text("regularExpressionString"))
     case .date:
       .range(try reader.value("minDateTimeInterval", .date), try reader.value("maxDateTimeInterval", .date))
@@ -52,6 +52,13 @@ enum AttributeReader {
     // Rules in the file remain from an earlier type of the attribute.
     default: .none
     }
+  }
+
+  /// A length. Like an integer, it may have a fraction of zero from an earlier type of the attribute.
+  private static func length(_ reader: ElementReader, _ name: String) throws(ModelFileError) -> Int? {
+    guard case .int64(let length)? = try reader.value(name, .integer64) else { return nil }
+    guard length >= 0 else { throw reader.invalid(name, "negative") }
+    return Int(length)
   }
 }
 
