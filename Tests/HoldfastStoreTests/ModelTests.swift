@@ -171,5 +171,18 @@ import Testing
     #expect(try hash(entity { $0.uniquenessConstraints = [["x"]] }) != plain)
     #expect(try hash(entity { $0.versionHashModifier = "2" }) != plain)
     #expect(try hash(entity { $0.relationships[0].isOptional = false }) != plain)
+    #expect(try hash(entity { $0.relationships[0].isOrdered = true }) != plain)
+  }
+
+  @Test func onlyToManyRelationshipsHaveAnOrder() throws {
+    var one = RelationshipDescription.toOne("one", to: "A", inverse: nil), brief = one
+    one.isOrdered = true
+    (brief.name, brief.isOrdered, brief.isTransient) = ("brief", true, true)
+    let many = RelationshipDescription.toMany("many", to: "A", inverse: nil, isOrdered: true)
+    let model = try ManagedObjectModel(entities: [EntityDescription("A", relationships: [one, many, brief])])
+    #expect(model.orderedRelationships.map(\.name) == ["many"])
+    #expect(model.entities[0].relationships.map(\.isOrdered) == [true, false])
+    #expect(!model.entities[0].transientRelationships[0].isOrdered)
+    #expect(model.declarations[0].relationships.map(\.isOrdered) == [true, true, true])
   }
 }

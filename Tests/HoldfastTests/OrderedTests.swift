@@ -108,6 +108,24 @@ final class Genre: ManagedObject {
     #expect(try titles(album("A", place.context())) == "zy")
   }
 
+  /// The bug: a save of an object with such a relationship and a to-many one ended the process.
+  @Test(arguments: TestStore.allCases) func aToOneRelationshipMarkedAsOrderedHasNoOrder(_ store: TestStore) throws {
+    var conductor = RelationshipDescription.toOne("conductor", to: "Person", inverse: "orchestras")
+    conductor.isOrdered = true
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Orchestra", relationships: [conductor, .toMany("players", to: "Person", inverse: nil)]),
+      EntityDescription("Person", relationships: [.toMany("orchestras", to: "Orchestra", inverse: "conductor")]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), context = try place.context()
+    let orchestra = try context.insert(entityNamed: "Orchestra"), person = try context.insert(entityNamed: "Person")
+    try orchestra.setValue(person, forKey: "conductor")
+    try orchestra.setValue([person], forKey: "players")
+    try context.save()
+    #expect(throws: PersistenceError.self) { try orchestra.ordered(forKey: "conductor") }
+    let found = try #require(try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Orchestra")).first)
+    #expect(try found.value(forKey: "conductor").storeValue == .objectID(person.objectID))
+  }
+
   @Test(arguments: TestStore.withChild) func theOrderIsKeptWhateverItIs(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context(), album = try album("A", context)

@@ -160,7 +160,8 @@ struct ModelFreezer {
         inverseIndex: RelationshipIndex(inverse ?? -1),
         isTransient: false, isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
-        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
+        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount,
+        isOrdered: declared.isToMany && declared.isOrdered,
         slot: declared.isToMany ? -1 : SlotIndex(shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0)),
         toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
         namesLinks: inverse.map { (namingRanks[index], place) <= (namingRanks[destination], $0) } ?? true)
@@ -180,7 +181,8 @@ struct ModelFreezer {
         inverseIndex: RelationshipIndex(found.map { other.inheritedTransientRelationships + $0 } ?? -1), isTransient: true,
         isToMany: declared.isToMany,
         inverseIsToMany: found.map { other.transientRelationships[$0].isToMany } ?? true, isOptional: declared.isOptional,
-        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered, slot: -1,
+        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount,
+        isOrdered: declared.isToMany && declared.isOrdered, slot: -1,
         toManyIndex: -1 - place, namesLinks: false)
     }
   }

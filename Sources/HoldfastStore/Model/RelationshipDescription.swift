@@ -49,6 +49,8 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// Some Core Data models use -1 for no bound. They have a different version hash than models with 0.
   public var maxCount: Int
   /// Whether the objects of a to-many relationship have an order, which stores keep.
+  ///
+  /// For a to-one relationship, it has no effect except on the version hash.
   public var isOrdered: Bool
   /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public var versionHashModifier: String?
