@@ -149,8 +149,10 @@ extension CompiledModelReader {
     } else {
       relationship = .toMany(
         name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, minCount: minCount, maxCount: maxCount,
-        isOrdered: try part.flag("NSIsOrdered"), versionHashModifier: modifier)
+        versionHashModifier: modifier)
     }
+    // The order of a to-one relationship has no effect except on the version hash.
+    relationship.isOrdered = try part.flag("NSIsOrdered")
     relationship.isTransient = try part.flag("NSIsTransient")
     relationship.renamingIdentifier = try renamingIdentifier(part, name)
     relationship.userInfo = try userInfo(part)

@@ -28,9 +28,8 @@ enum EntityWriter {
 
   private static func element(_ relationship: RelationshipDescription, of owner: String) throws(ModelFileError) -> ModelElement {
     let what = "relationship \(relationship.name.quoted) of \(owner)"
-    guard relationship.isToMany || relationship.maxCount == 1 && !relationship.isOrdered else {
-      throw ModelFileError(
-        unwritable: what, "A to-one relationship in a model file has a maximum count of 1 and no order. Declare it this way.")
+    guard relationship.isToMany || relationship.maxCount == 1 else {
+      throw ModelFileError(unwritable: what, "A to-one relationship in a model file has a maximum count of 1. Declare it this way.")
     }
     var element = ModelElement("relationship", ["name": relationship.name])
     element.mark("optional", relationship.isOptional)

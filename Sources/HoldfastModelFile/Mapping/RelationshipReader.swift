@@ -13,13 +13,15 @@ enum RelationshipReader {
     if isToMany {
       relationship = .toMany(
         name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, minCount: minCount, maxCount: maxCount ?? 0,
-        isOrdered: try reader.flag("ordered"), versionHashModifier: reader.text("versionHashModifier"))
+        versionHashModifier: reader.text("versionHashModifier"))
     } else {
       relationship = .toOne(
         name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule,
         versionHashModifier: reader.text("versionHashModifier"))
       relationship.minCount = minCount
     }
+    // The order of a to-one relationship has no effect except on the version hash.
+    relationship.isOrdered = try reader.flag("ordered")
     relationship.isTransient = try reader.flag("transient")
     relationship.renamingIdentifier = reader.text("elementID")
     relationship.userInfo = try reader.userInfo()

@@ -168,6 +168,13 @@ import Testing
     #expect(walk.transientRelationships.map(\.name) == ["dog"] && walk.declaration.indexes.contains { $0.isIgnored })
   }
 
+  @Test func theOrderOfAToOneRelationshipIsReadForTheVersionHash() throws {
+    let compiled = try Self.read { zoo in zoo.extra["dog"] = ["NSIsOrdered": .bool(true)] }
+    let walk = try #require(compiled.model.entity(named: "Walk")), usual = try #require(try Self.read().model.entity(named: "Walk"))
+    #expect(walk.declaration.relationships.map(\.isOrdered) == [true] && walk.relationships.map(\.isOrdered) == [false])
+    #expect(walk.versionHash != usual.versionHash)
+  }
+
   @Test func anIndexThatNoStoreCanKeepIsIgnored() throws {
     let compiled = try Self.read { zoo in
       let b = zoo.builder
