@@ -74,6 +74,17 @@ import Testing
     #expect(error.code == .unwritable && error.reason.contains(word) && error.element == "attribute \"a\" of entity \"E\"", "\(error)")
   }
 
+  /// The bug: the mark was lost, so stores created the index, or the file couldn't be read.
+  @Test(arguments: ["a", "gone"]) func anIgnoredIndexThatAReaderWouldNotIgnoreIsRefused(_ property: String) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "E", attributes: [AttributeDescription("a", .double)],
+        indexes: [FetchIndexDescription("i", elements: [FetchIndexElement(property)], isIgnored: true)])
+    ])
+    let error = try #require(throws: ModelFileError.self) { try ModelDocument(model) }
+    #expect(error.code == .unwritable && error.element == "index \"i\" of entity \"E\"", "\(error)")
+  }
+
   @Test func severalVersionIdentifiersAreRefused() throws {
     let model = try ManagedObjectModel(entities: [EntityDescription("E")], versionIdentifiers: ["1", "2"])
     let error = try #require(throws: ModelFileError.self) { try ModelDocument(model) }

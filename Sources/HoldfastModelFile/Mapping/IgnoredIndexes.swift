@@ -29,6 +29,16 @@ struct IgnoredIndexes {
     }
   }
 
+  /// Throws if reading the entities from a file would mark other indexes.
+  static func checkMarks(_ entities: [EntityDescription]) throws(ModelFileError) {
+    for (entity, read) in zip(entities, marked(entities)) {
+      guard let place = entity.indexes.indices.first(where: { entity.indexes[$0] != read.indexes[$0] }) else { continue }
+      throw ModelFileError(
+        unwritable: "index \(entity.indexes[place].name.quoted) of entity \(entity.name.quoted)",
+        "A model file has no mark for ignored indexes, and reading it would mark other ones. Omit the index, or change its mark.")
+    }
+  }
+
   /// The names of properties, including inherited ones, that have no value in a row.
   private func unusableNames(of entity: EntityDescription) -> Set<String> {
     var names: Set<String> = [], seen: Set<String> = []

@@ -68,6 +68,7 @@ extension ModelDocument {
         "The model has \(model.versionIdentifiers.count) version identifiers; a model file has one. Create the model with one of them.")
     }
     root["userDefinedModelVersionIdentifier"] = model.versionIdentifiers.first
+    try IgnoredIndexes.checkMarks(model.declarations)
     for entity in NameOrder.sorted(model.declarations, by: \.name) { root.children.append(try EntityWriter.element(entity)) }
     for request in model.fetchRequestTemplates {
       root.children.append(try EntityWriter.element(request, "fetch request \(request.name.quoted)"))
