@@ -58,15 +58,26 @@ final class ModelFolder {
   /// The names in the folder, sorted by their UTF-8 bytes.
   func names(limit: Int) throws(ModelFileError) -> [String] {
     let copy = retrying { holdfast_openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
-    guard copy >= 0, let stream = fdopendir(copy) else { throw ModelFileError(errno, operation: "read the model", path: path) }
+    func failed() -> ModelFileError { ModelFileError(errno, operation: "read the model", path: path) }
+    guard copy >= 0 else { throw failed() }
+    guard let stream = fdopendir(copy) else {
+      let error = failed()
+      close(copy)
+      throw error
+    }
     defer { closedir(stream) }
     var names: [String] = []
+    errno = 0
     while let entry = readdir(stream) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if name == "." || name == ".." { continue }
-      guard names.count < limit else { throw ModelFileError(.tooLarge, path: path, reason: "The folder has more than \(limit) files.") }
-      names.append(name)
+      if name != "." && name != ".." {
+        guard names.count < limit else { throw ModelFileError(.tooLarge, path: path, reason: "The folder has more than \(limit) files.") }
+        names.append(name)
+      }
+      errno = 0
     }
+    // At the end of the folder, the number is unchanged.
+    guard errno == 0 else { throw failed() }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
