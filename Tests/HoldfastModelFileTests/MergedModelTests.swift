@@ -31,6 +31,25 @@ import Testing
     #expect { try ManagedObjectModel.merging(cased) } throws: { ($0 as? ModelFileError)?.cause is ModelError }
   }
 
+  /// The bug: an entity of a model file and the same one of a compiled model were different declarations.
+  @Test func declarationsOfOneMeaningAreEqual() throws {
+    func model(_ expressions: [String], isReversed: Bool) throws -> ManagedObjectModel {
+      var attributes = [AttributeDescription("size", .double), AttributeDescription("ID", .string)]
+      attributes.append(.derived("copy", .double, expressions[0]))
+      attributes.append(.derived("count", .integer64, expressions[1]))
+      var relationships = [RelationshipDescription.toMany("walks", to: "A", inverse: nil), .toOne("owner", to: "A", inverse: nil)]
+      if isReversed {
+        attributes.reverse()
+        relationships.reverse()
+      }
+      return try ManagedObjectModel(entities: [EntityDescription("A", attributes: attributes, relationships: relationships)])
+    }
+    let file = try model(["size", "walks.@count"], isReversed: false), compiled = try model(["#size", "count:(walks)"], isReversed: true)
+    #expect(try ManagedObjectModel.merging([file, compiled]) == file)
+    let other = try model(["size", "walks.size.@sum"], isReversed: false)
+    #expect(throws: ModelFileError.self) { try ManagedObjectModel.merging([file, other]) }
+  }
+
   @Test func bundlesAreMergedByTheirCurrentVersions() throws {
     let folder = TemporaryFolder()
     for name in ["A", "B"] {
