@@ -12,7 +12,8 @@ extension PredicateCompiler {
   mutating func membership(
     _ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> Test {
-    guard list.count >= PredicateCompiler.shortestHashedList else { return try comparedMembership(value, list, entity) }
+    // Nothing is compared with an empty list, but its operand is checked.
+    guard list.isEmpty || list.count >= PredicateCompiler.shortestHashedList else { return try comparedMembership(value, list, entity) }
     switch value {
     case .property(let path): return try membership(of: path, list, entity)
     case .object:

@@ -73,6 +73,20 @@ import Testing
     }
   }
 
+  /// The bug: with an empty list, the query found nothing instead.
+  @Test(arguments: TestStore.allCases, [0, 1, 5])
+  func `an operand that isn't a value of the entity is refused for every length of the list`(_ store: TestStore, _ count: Int) throws {
+    let context = try store.makePlace(model: Ledger.model, classes: []).context()
+    let list = (0..<count).map { StoreValue.int64(Int64($0)) }
+    let operands: [QueryExpression] = [
+      .property("unknown"), .property("up.unknown"), .property("down"), .count("up"), .remainder(.property("s"), 3),
+    ]
+    for operand in operands {
+      let request = FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(.membership(operand, list)))
+      #expect(throws: QueryError.self, "\(operand)") { try context.count(for: request) }
+    }
+  }
+
   private func compared(_ operand: QueryExpression, _ list: [StoreValue]) -> QueryExpression {
     // Not a flat OR, which would become a list itself.
     list.map { QueryExpression.comparison(operand, .equalTo, .constant($0), []) }
