@@ -178,8 +178,8 @@ struct RandomModels {
   }
 
   private mutating func ordered(_ a: StoreValue?, _ b: StoreValue?) -> AttributeValidation {
-    if a == .null || b == .null { return .none }
-    return (a?.real ?? 0) <= (b?.real ?? 0) ? .range(a, maybe { _ in b } ?? nil) : .range(maybe { _ in b } ?? nil, a)
+    guard let a, let b, a != .null, b != .null else { return .none }
+    return ValueComparison.holds(a, .lessThanOrEqualTo, b) ? .range(a, maybe { _ in b }) : .range(maybe { _ in b }, a)
   }
 
   /// A value of a type; nil for types without writable values.

@@ -174,6 +174,23 @@ import Testing
     #expect(try hash(entity { $0.relationships[0].isOrdered = true }) != plain)
   }
 
+  /// The bug: decimals, and whole numbers that aren't floating-point numbers, weren't compared.
+  @Test(arguments: [
+    (.integer16, .int16(1), .int16(2)), (.integer64, .int64(.max - 1), .int64(.max)), (.double, .double(0.5), .double(0.75)),
+    (.decimal, .decimal(-1), .decimal(1)), (.date, .date(0), .date(1)),
+  ] as [(AttributeType, StoreValue, StoreValue)]) func aMinimumIsNotGreaterThanTheMaximum(
+    _ type: AttributeType, _ small: StoreValue, _ large: StoreValue
+  ) throws {
+    func model(_ validation: AttributeValidation) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [EntityDescription("E", attributes: [AttributeDescription("a", type, validation: validation)])])
+    }
+    for bounds in [(small, large), (small, small), (large, large)] {
+      #expect(throws: Never.self) { try model(.range(bounds.0, bounds.1)) }
+    }
+    let error = try #require(throws: ModelError.self) { try model(.range(large, small)) }
+    #expect(error.problems.map(\.path) == ["E.a"], "\(error)")
+  }
+
   @Test func onlyToManyRelationshipsHaveAnOrder() throws {
     var one = RelationshipDescription.toOne("one", to: "A", inverse: nil), brief = one
     one.isOrdered = true

@@ -54,7 +54,7 @@ extension ModelCheck {
     if let minimum = rule.minimumLength, let maximum = rule.maximumLength, minimum > maximum {
       found.append("The minimum length \(minimum) is greater than the maximum length \(maximum).")
     }
-    if let minimum = rule.minimum?.real, let maximum = rule.maximum?.real, minimum > maximum {
+    if let minimum = rule.minimum, let maximum = rule.maximum, ValueComparison.holds(minimum, .greaterThan, maximum) {
       found.append("The minimum value is greater than the maximum.")
     }
     return found
