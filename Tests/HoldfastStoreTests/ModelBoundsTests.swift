@@ -49,6 +49,16 @@ import Testing
       "4097 properties, including inherited ones")
   }
 
+  /// The bug: each name was compared with all former ones.
+  @Test(.timeLimit(.minutes(1))) func manyConfigurationsAreCheckedInTimeProportionalToTheirNumber() throws {
+    let configurations = (0..<50_000).map { ConfigurationDescription("C\($0)", []) }
+    #expect(try ManagedObjectModel(entities: [], configurations: configurations).configurations.count == 50_000)
+    let error = #expect(throws: ModelError.self) {
+      try ManagedObjectModel(entities: [], configurations: configurations + [configurations[7]])
+    }
+    #expect(error?.problems.map(\.path) == ["configuration C7"])
+  }
+
   /// `Regex` compiles character classes recursively.
   @Test func patternsAreBounded() throws {
     func entity(_ pattern: String) -> [EntityDescription] {

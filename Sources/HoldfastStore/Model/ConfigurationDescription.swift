@@ -33,13 +33,12 @@ extension ModelCheck {
   static func problems(in configurations: [ConfigurationDescription], of entities: [EntityDescription]) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     let known = Set(entities.map(\.name))
-    for (place, configuration) in configurations.enumerated() {
+    var names: Set<String> = []
+    for configuration in configurations {
       let path = "configuration \(configuration.name)"
       func report(_ reason: String) { found.append(ModelError.Problem(path: path, reason: reason)) }
       if configuration.name.isEmpty { report("The configuration has no name. Give it one.") }
-      if configurations[..<place].contains(where: { $0.name == configuration.name }) {
-        report("Another configuration has this name. Rename one of them.")
-      }
+      if !names.insert(configuration.name).inserted { report("Another configuration has this name. Rename one of them.") }
       var named: Set<String> = []
       for name in configuration.entities {
         if !known.contains(name) { report("The entity \(name) doesn't exist.") }
