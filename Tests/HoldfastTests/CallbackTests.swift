@@ -69,6 +69,38 @@ import Testing
     #expect(try context.count(for: FetchRequest<Saver>()) == 1)
   }
 
+  private final class Folder: ManagedObject {
+    override class var entityName: String { "Folder" }
+    var checks: Int {
+      get { self[0] }
+      set { self[0] = newValue }
+    }
+    override func validateForUpdate() { checks += 1 }
+  }
+
+  @Test(arguments: TestStore.allCases) func whatAHandlerDeletesAfterTheValidationIsCascaded(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Folder", attributes: [AttributeDescription("checks", .integer64, default: .int64(0))],
+        relationships: [.toMany("notes", to: "Note", inverse: "folder", deleteRule: .cascade)]),
+      EntityDescription("Note", relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
+    ])
+    let place = try store.makePlace(model: model, classes: [Folder.self]), context = try place.context()
+    let kept = context.insert(Folder.self), deleted = context.insert(Folder.self)
+    try context.insert(entityNamed: "Note").setValue(deleted, forKey: "folder")
+    try context.save()
+    let observation = context.onChange { context, _ in
+      if kept.checks == 11 && !deleted.isDeleted && !deleted.isInaccessible { context.delete(deleted) }
+    }
+    (kept.checks, deleted.checks) = (10, 20)
+    try context.save()
+    #expect(kept.checks == 11 && deleted.isInaccessible && !context.hasChanges)
+    let fresh = try place.context()
+    #expect(try fresh.count(for: FetchRequest<Folder>()) == 1)
+    #expect(try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Note")) == 0)
+    withExtendedLifetime(observation) {}
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatLeftTheGraphSaysSoAndTakesNoValues(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     let deleted = context.dog("deleted"), rolledBack: Dog

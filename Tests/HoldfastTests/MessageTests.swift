@@ -357,4 +357,28 @@ import Testing
     #expect(try namesOfDogs(fresh) == ["Rex"] && fresh.fetch(FetchRequest<Vaccination>()).isEmpty)
     withExtendedLifetime(observation) {}
   }
+
+  /// The bug: the delete rules of an object that was already among the changes weren't applied, and its vaccination stayed.
+  @Test(arguments: TestStore.allCases) func whatAHandlerDeletesWhenItReceivesTheLastChangesOfASaveIsCascaded(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), context = try place.context()
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = fido
+    }
+    try context.save()
+    var messages: [ObjectChanges] = []
+    let observation = context.onChange { context, changes in
+      messages.append(changes)
+      if messages.count == 1 { rex.weight = 12 }
+      if messages.count == 2 { context.delete(fido) }
+    }
+    (fido.age, rex.age) = (4, 6)
+    try context.save()
+    #expect(messages.count == 3 && messages.last?.deleted.count == 2 && !context.hasChanges)
+    let fresh = try place.context()
+    #expect(try namesOfDogs(fresh) == ["Rex"] && fresh.fetch(FetchRequest<Vaccination>()).isEmpty)
+    withExtendedLifetime(observation) {}
+  }
 }

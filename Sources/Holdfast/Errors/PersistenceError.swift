@@ -87,7 +87,7 @@ public struct PersistenceError: Error, Sendable {
     public static let lostChanges = Code(rawValue: "lostChanges")
     /// A callback of a save or merge, such as ``ManagedObject/willSave()`` or a ``MergePolicy``, saved the context.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
-    /// `willSave()` keeps changing further objects without end.
+    /// `willSave()` or a handler of ``ManagedObjectContext/onChange(_:)`` keeps changing further objects without end.
     public static let endlessSave = Code(rawValue: "endlessSave")
     /// Typed classes don't match the model.
     public static let classMismatch = Code(rawValue: "classMismatch")

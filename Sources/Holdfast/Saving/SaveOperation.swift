@@ -63,6 +63,7 @@ final class SaveOperation {
     try processPendingChanges()
     try callWillSave()
     try callValidation()
+    try processLastDeletions()
     // Callbacks may have changed objects that others have removed since.
     try context.refuseLoss()
     try context.holdingAwakening { try completePairs() }
@@ -144,9 +145,10 @@ final class SaveOperation {
 
   /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
-    for _ in 0..<100 {
+    for _ in 0..<SaveOperation.roundLimit {
       let round = context.changes.objects[calledCount...]
-      if round.isEmpty { return }
+      // The delete rules of an object that a handler has deleted may change further objects.
+      if round.isEmpty && !context.deletions.hasUnpropagated { return }
       calledCount = context.changes.objects.count
       if context.bound.tellsObjectsOfSaves {
         for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
@@ -156,6 +158,19 @@ final class SaveOperation {
     }
     throw PersistenceError(
       .endlessSave, reason: "willSave() changed further objects in 100 successive rounds. Make sure that it stops changing objects.")
+  }
+
+  private static let roundLimit = 100
+
+  /// Applies the delete rules of objects that handlers have deleted when they received the changes of validation methods.
+  private func processLastDeletions() throws {
+    for _ in 0..<SaveOperation.roundLimit {
+      if !context.deletions.hasUnpropagated { return }
+      try processPendingChanges()
+    }
+    throw PersistenceError(
+      .endlessSave,
+      reason: "Handlers of onChange(_:) deleted further objects in 100 successive rounds. Make sure that they stop deleting objects.")
   }
 
   private func collectChanges() {
