@@ -47,6 +47,19 @@ import Testing
     #expect(deletions.contains(3, root: 0))
   }
 
+  @Test func aListThatChangedOftenShowsAnObjectWhoseDeletionIsReverted() {
+    let deletions = Deletions(rootCount: 1), list = OrderedList([1, 2, 3] as [ObjectKey])
+    deletions.insert(2, root: 0)
+    list.hide(deletions, root: 0)
+    for _ in 0..<10 {
+      list.append(4)
+      list.remove(4)
+    }
+    deletions.revert()
+    list.hide(deletions, root: 0)
+    #expect(list.visibleKeys == [1, 2, 3] && list.visibleCount == 3)
+  }
+
   /// Random deletions, saves, incomplete saves and rollbacks, compared with two sets. Prints its seed; HOLDFAST_SEED repeats a run.
   @Test func randomDeletionsAreThoseOfTwoSetsAndAreHidden() {
     var random = SeededGenerator()

@@ -129,6 +129,24 @@ private final class Loop: ManagedObject {
     #expect(items.firstIndex(of: list) == nil && !items.contains(list) && items.count == 4)
   }
 
+  /// The bug: after many changes without a read, the list forgot which deletions it had applied, but kept their objects hidden.
+  @Test(arguments: TestStore.allCases) func aListThatChangedOftenShowsAnObjectWhoseDeletionIsDiscarded(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), context = try lists.place.context()
+    let list = try lists.list("list", context), items = try list.ordered(forKey: "items")
+    let deleted = try lists.item("b", context), new = try Lists.newItem("d", context)
+    context.delete(deleted)
+    #expect(try Lists.names(of: items) == ["a", "c"])
+    for _ in 0..<10 {
+      try new.setValue(list, forKey: "list")
+      try new.setValue(StoreValue.null, forKey: "list")
+    }
+    try new.setValue(list, forKey: "list")
+    try context.discardChanges(of: [deleted.objectID])
+    #expect(try Lists.names(of: items) == ["a", "b", "c", "d"])
+    try context.save()
+    #expect(try Lists.names(of: lists.items(lists.reopened())) == ["a", "b", "c", "d"])
+  }
+
   @Test(arguments: TestStore.allCases) func orderSurvivesARefusedSave(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     _ = try album("A", context)

@@ -131,7 +131,8 @@ final class OrderedList {
 
   /// Shows every key.
   func showAll() {
-    guard compared != nil else { return }
+    // A comparison that was forgotten leaves its keys hidden.
+    guard compared != nil || hiddenCount > 0 else { return }
     if hiddenCount > 0 { for chunk in chunks { chunk.showAll() } }
     hiddenCount = 0
     forgetComparison()
