@@ -125,6 +125,16 @@ import Testing
     #expect(Self.reasons(AttributeDescription("n", .string, allowsExternalBinaryDataStorage: true)).joined().contains("bytes"))
   }
 
+  /// The bug: a model with such a bound, which a file can contain, was accepted, and making a container of it trapped.
+  @Test(
+    arguments: [(.double, .double(.nan)), (.float, .float(.nan)), (.date, .date(.nan)), (.decimal, .decimal(.nan))]
+      as [(AttributeType, StoreValue)]
+  ) func boundsThatAreNaNAreRefused(type: AttributeType, bound: StoreValue) {
+    for range in [AttributeValidation.range(bound, nil), .range(nil, bound)] {
+      #expect(Self.reasons(AttributeDescription("n", type, validation: range)).joined().contains("A bound is NaN"))
+    }
+  }
+
   @Test func compositesThatContainThemselvesOrTooMuchAreRefused() {
     let selfish = CompositeDescription("Selfish", [.composite("again", "Selfish")])
     #expect(Self.reasons(AttributeDescription("n", .double), composites: [selfish]).joined().contains("contains itself"))

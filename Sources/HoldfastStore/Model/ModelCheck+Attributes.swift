@@ -38,6 +38,7 @@ extension ModelCheck {
     for bound in [rule.minimum, rule.maximum] where bound != nil && bound?.fits(attribute.type) != true {
       found.append("A bound isn't of type \(attribute.type.rawValue).")
     }
+    if rule.minimum?.isNaN == true || rule.maximum?.isNaN == true { found.append("A bound is NaN, which has no order. Use a number.") }
     let isNumeric = attribute.type == .date || attribute.type.isNumber
     if !isNumeric && (rule.minimum != nil || rule.maximum != nil) { found.append("Only numbers and dates can have bounds.") }
     let hasText = attribute.type == .string || attribute.type == .uri
