@@ -307,7 +307,8 @@ extension ManagedObject {
   final func isOutdated(by stored: RowPointer) -> Bool {
     guard let base = committedRow else { return false }
     if stored.version != 0 || base.version != 0 { return stored.version != base.version }
-    return !base.hasSameValues(as: stored, entity.layout)
+    // As in a save: derived values change without a new version.
+    return !base.hasSameValues(as: stored, entity.layout, butFor: context.graph.derivations?.slots[flags.entityIndex] ?? [])
   }
 
   /// Whether a property has changed both here and in the stored row, to different values, or the object is being deleted.

@@ -175,6 +175,36 @@ import Testing
     #expect(told.contains(dog.objectID) && dog["walkCount"] == .int64(0))
   }
 
+  /// A store without versions of its own may have rows of version 0, whose values are compared instead.
+  ///
+  /// The bug: the new count made such a row one that others had changed, and the policy discarded the context's own change.
+  @Test func `merging a new derived value of a row without a version discards no change`() throws {
+    let place = try place(.weakest), box = Mutex<(any IncrementalStore)?>(nil)
+    let (context, _) = try place.recording { base in
+      box.withLock { $0 = base }
+      return base
+    }
+    let known = try context.all("Dog")[0], builder = RowBatchBuilder(layout: known.entity.layout, idPrefix: known.objectID.withKey(0))
+    try builder.append(key: known.objectID.key, version: 0, values: known.entity.slots.map { _ in .null })
+    var changes = SaveRequest.EntityChanges(entity: known.entity.index)
+    changes.updated = [SaveRequest.UpdatedRows(rows: builder.seal(), expectedVersions: [1], changedSlots: [0], wordsPerRow: 1)]
+    let base = try #require(box.withLock { $0 })
+    try base.prepare(SaveRequest(entities: [changes]), options: .none).commit()
+    let ours = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
+    let theirs = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
+    ours.mergePolicy = .rollback
+    ours.automaticallyMergesChanges = true
+    let dog = try ours.all("Dog")[0]
+    dog["name"] = .string("Max")
+    theirs.make("Walk", dog: try theirs.all("Dog")[0])
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(dog["name"] == .string("Max") && dog.isUpdated)
+    try ours.save()
+    let saved = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator).all("Dog")[0]
+    #expect(saved["name"] == .string("Max") && saved["walkCount"] == .int64(2))
+  }
+
   @Test func `an object keeps the values that it has read, except derived ones`() throws {
     let place = try place(.sqlite), one = try place.context(), two = try place.context()
     let dog = try one.all("Dog")[0], walks = dog.many("walks")
