@@ -35,7 +35,7 @@ extension ManagedObjectContext {
 
   /// Returns values that the store computes, as one dictionary for each group.
   ///
-  /// The dictionaries are sorted by the values of their groups, nil first.
+  /// The dictionaries are sorted by the grouping properties that they contain, in the order of the columns' names, nil first.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``PersistenceError`` with code
   ///   ``PersistenceError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.

@@ -73,9 +73,10 @@ extension ManagedObjectContext {
 
   /// Discards an object's row, so that the next access reads the saved values.
   ///
-  /// With `mergeChanges`, the row is read at once. Values set since the last read, and links added or removed, are applied to it. The
-  /// object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both ends of
-  /// relationships, and the object becomes a fault. New objects and objects being deleted don't change.
+  /// With `mergeChanges`, the row of a changed object is read at once. Values set since the last read, and links added or removed, are
+  /// applied to it. The object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both
+  /// ends of relationships, and the object becomes a fault. An unchanged object becomes a fault in both cases. New objects and objects
+  /// being deleted don't change.
   ///
   /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
   /// while the object was unreadable, since they may depend on placeholders.
@@ -85,8 +86,8 @@ extension ManagedObjectContext {
   /// If the last save's outcome is known, it sends at most one store request. If the object has changes and the context has children, it takes
   /// time proportional to all unsaved changes.
   ///
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
-  ///   store's error. The object is then unchanged.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row of a changed object
+  ///   doesn't exist, or the store's error. The object is then unchanged.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws { try core.refresh(object, mergeChanges: mergeChanges) }
 
   /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
