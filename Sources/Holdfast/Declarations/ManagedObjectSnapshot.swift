@@ -116,12 +116,15 @@ extension ManagedObjectSnapshot {
 }
 
 extension ManagedObjectSnapshot: Codable {
-  /// Decodes values by name. A missing one isn't set.
+  /// Decodes values by name. A missing one isn't set. A composite attribute that is null has elements without values.
   public init(from decoder: any Decoder) throws {
     self.init()
     for (place, field) in SnapshotLayout.of(Object.self).fields.enumerated() {
-      guard let (container, key) = try field.container(in: decoder), container.contains(key) else { continue }
-      values[place] = try StoreValue(plain: field.type, from: container, key)
+      switch try field.decoded(by: decoder) {
+      case .missing: continue
+      case .null: values[place] = .null
+      case .value(let container, let key): values[place] = try StoreValue(plain: field.type, from: container, key)
+      }
     }
   }
 

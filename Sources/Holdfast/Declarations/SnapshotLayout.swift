@@ -90,15 +90,25 @@ struct NameKey: CodingKey {
 extension SnapshotLayout.Field {
   private var path: [NameKey] { name.split(separator: ".").map { NameKey(stringValue: String($0)) } }
 
-  /// The container and key of the field: composite attributes are nested containers. Nil if one of them is missing.
-  func container(in decoder: any Decoder) throws -> (KeyedDecodingContainer<NameKey>, NameKey)? {
+  /// What a decoder has of a field.
+  enum Decoded {
+    /// The field, or a composite attribute that contains it, is missing.
+    case missing
+    /// A composite attribute that contains the field is null.
+    case null
+    /// The container and key of the field. Composite attributes are nested containers.
+    case value(KeyedDecodingContainer<NameKey>, NameKey)
+  }
+
+  func decoded(by decoder: any Decoder) throws -> Decoded {
     var path = path, container = try decoder.container(keyedBy: NameKey.self)
     let last = path.removeLast()
     for key in path {
-      guard container.contains(key), try !container.decodeNil(forKey: key) else { return nil }
+      guard container.contains(key) else { return .missing }
+      if try container.decodeNil(forKey: key) { return .null }
       container = try container.nestedContainer(keyedBy: NameKey.self, forKey: key)
     }
-    return (container, last)
+    return container.contains(last) ? .value(container, last) : .missing
   }
 
   func container(in encoder: any Encoder) -> (KeyedEncodingContainer<NameKey>, NameKey) {

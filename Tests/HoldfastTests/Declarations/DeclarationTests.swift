@@ -74,6 +74,25 @@ import Testing
     #expect(found.milk == 30 && found.name == "Bella" && found.tag == 7)
   }
 
+  /// The bug: null counted as missing, so the object kept its composite attribute.
+  @Test(arguments: TestStore.allCases) func aDecodedSnapshotWithoutACompositeValueClearsIt(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Farm.model.get(), classes: [Farm.Animal.self, Farm.Cow.self, Farm.Farmer.self])
+    let context = try place.context(), bella = context.insert(Farm.Cow.self)
+    (bella.milk, bella.field) = (1, Farm.Field(name: "north", corner: Farm.Point(x: 1, y: 2)))
+    try context.save()
+    func apply(_ text: String) throws {
+      try JSONDecoder().decode(ManagedObjectSnapshot<Farm.Cow>.self, from: Data(text.utf8)).apply(to: bella)
+    }
+    try apply(#"{"tag": 7}"#)
+    #expect(bella.tag == 7 && bella.field?.name == "north" && bella.field?.corner?.y == 2)
+    try apply(#"{"field": {"corner": null}}"#)
+    #expect(bella.field?.name == "north" && bella.field?.corner == nil)
+    try apply(#"{"field": null}"#)
+    #expect(bella.field == nil && bella.tag == 7)
+    try context.save()
+    #expect(try place.context().count(Farm.Cow.self) { $0.field == nil && $0.tag == 7 } == 1)
+  }
+
   @MainActor @Test func aContainerNeedsOnlyTheClassesThatNothingLeadsTo() throws {
     let container = try PersistentContainer(for: Farm.Cow.self, store: .memory())
     #expect(container.managedObjectModel.entities.map(\.name) == ["Animal", "Cow", "Farmer"])
