@@ -52,11 +52,19 @@ enum FixtureValue: Decodable {
     case (.string(let text), .string): .string(text)
     case (.string(let text), .uri): .uri(text)
     case (.string(let text), .uuid): UUID(uuidString: text).map { .uuid($0) }
-    case (.string(let text), .decimal): Decimal(string: text).map { .decimal($0) }
+    case (.string(let text), .decimal): Self.decimal(text).map { .decimal($0) }
     case (.string(let text), .date): Self.date(text).map { .date($0) }
     case (.string(let text), .binaryData), (.string(let text), .transformable): Data(base64Encoded: text).map { .data($0) }
     default: nil
     }
+  }
+
+  /// The number of an entire text, or NaN. Foundation's parser ignores characters behind a number.
+  private static func decimal(_ text: String) -> Decimal? {
+    if text == Decimal.nan.description { return .nan }
+    let number = /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/
+    guard text.wholeMatch(of: number) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
+    return value
   }
 
   private static func double(_ number: Decimal) -> Double { Double("\(number)") ?? .nan }

@@ -71,7 +71,7 @@ extension ManagedObjectContext {
   /// | attribute | JSON |
   /// |---|---|
   /// | date | `2026-11-25`, `2026-11-25T18:00:00Z`, `2026-11-25T18:00:00.5+01:00`, or seconds since 2001 |
-  /// | decimal | a number, or text for more digits |
+  /// | decimal | a number, text for more digits, or `"NaN"` |
   /// | UUID, URI | text |
   /// | bytes, transformable | text in Base64 |
   /// | composite | an object |

@@ -281,6 +281,25 @@ final class Animal: ManagedObject {
     for (key, value) in expected { #expect(try item.value(forKey: key) == .single(value), "\(key)") }
   }
 
+  private static func prices() throws -> ManagedObjectContext {
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Item", attributes: [AttributeDescription("price", .decimal, isOptional: true)])])
+    return try TestContainer(model: model).newContext()
+  }
+
+  @Test(arguments: [("-1.5", Decimal(-1.5)), ("1e3", Decimal(1000)), ("007", Decimal(7)), ("NaN", Decimal.nan)])
+  func aDecimalCanBeText(_ text: String, _ number: Decimal) throws {
+    let fixtures = try Self.prices().insertFixtures(#"{"Item": [{"$name": "a", "price": "\#(text)"}]}"#)
+    let item: ManagedObject = try fixtures["a"], price = try item.value(forKey: "price")
+    #expect(number.isNaN ? price.storeValue?.isNaN == true : price == .single(.decimal(number)), "\(price)")
+  }
+
+  @Test(arguments: ["", "ten", "12 apples", "1,5", "1.2.3", "--1", "1e"]) func aTextThatIsNoDecimalIsRefused(_ text: String) throws {
+    let context = try Self.prices()
+    let error = #expect(throws: FixtureError.self) { try context.insertFixtures(#"{"Item": [{"price": "\#(text)"}]}"#) }
+    #expect(error?.place == "Item[0].price")
+  }
+
   private static func routes() throws -> ManagedObjectContext {
     let model = try ManagedObjectModel(
       entities: [
