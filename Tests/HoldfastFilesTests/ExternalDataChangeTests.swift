@@ -88,4 +88,25 @@ import Testing
     other.removeLeftFiles { Set(ids.prefix(2)) }
     #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
   }
+
+  /// A name may contain line feeds, which separate the lines of a note.
+  @Test(arguments: ["copy\nof a store", "\ncopy", "copy\n", "\r\n", "copy\n\n5F0E3A9C-1111-4222-8333-0123456789AB"])
+  func filesOfAnInterruptedCopyAreRemovedWhateverTheNameOfTheStoreIs(_ name: String) throws {
+    func copies(at name: String) -> ExternalDataFolder {
+      ExternalDataFolder(
+        path: folder.file(name), name: "copy", storeUUID: UUID().uuidString, options: ExternalDataOptions(), permissions: 0o600)
+    }
+    #expect(throws: StoreError.self) {
+      try copies(at: name).recording(Set(ids)) { change in
+        try change.add(Set(ids), from: source, operation: "copy files")
+        try change.place { throw failure(.durabilityUnknown) }
+      }
+    }
+    #expect(copied == names(ids) && notes.count == 1)
+    // A store whose name is a line of that name isn't the same one.
+    copies(at: "copy").removeLeftFiles { [] }
+    #expect(copied == names(ids) && notes.count == 1)
+    copies(at: name).removeLeftFiles { Set(ids.prefix(2)) }
+    #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
+  }
 }

@@ -71,7 +71,8 @@ extension ExternalDataFolder {
 /// The record of the external files of a store that is being removed or replaced: `.holdfast-STOREUUID.0123456789abcdef.removal` in the support
 /// folder.
 ///
-/// On disk: do not change. The first line is the name of the store's file, and each other one the uppercase UUID of an external file.
+/// On disk: do not change. The first line is the name of the store's file, and each other one the uppercase UUID of an external file. A line
+/// feed in the name is written as `/`, which no file name contains.
 struct RemovalNote {
   let storeName: String
   let ids: Set<UUID>
@@ -90,7 +91,8 @@ struct RemovalNote {
   ) throws(FileSystemError) {
     guard let folders else { return nil }
     (self.storeName, self.ids) = (storeName, ids)
-    let text = ([storeName] + ids.map(\.uuidString)).map { $0 + "\n" }.joined()
+    let name = Self.replacing(UInt8(ascii: "\n"), with: UInt8(ascii: "/"), in: storeName.utf8)
+    let text = ([name] + ids.map(\.uuidString)).map { $0 + "\n" }.joined()
     file = try NoteFile(text, of: storeUUID, suffix: Self.suffix, folders, fileSystem)
   }
 
@@ -100,8 +102,12 @@ struct RemovalNote {
   init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem, locks: Bool = true) {
     guard let file = NoteFile(reading: name, folders, fileSystem, locks: locks) else { return nil }
     self.file = file
-    storeName = String(decoding: file.lines.first ?? [], as: UTF8.self)
+    storeName = Self.replacing(UInt8(ascii: "/"), with: UInt8(ascii: "\n"), in: file.lines.first ?? [])
     ids = Set(file.lines.dropFirst().compactMap { UUID(uuidString: String(decoding: $0, as: UTF8.self)) })
+  }
+
+  private static func replacing(_ byte: UInt8, with other: UInt8, in text: some Collection<UInt8>) -> String {
+    String(decoding: text.map { $0 == byte ? other : $0 }, as: UTF8.self)
   }
 
   /// Locks a note that was read without that. Waits for a process that removes the files.
