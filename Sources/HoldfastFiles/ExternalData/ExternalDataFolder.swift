@@ -34,6 +34,7 @@ public final class ExternalDataFolder: Sendable {
   let storeUUID: String
   private let permissions: UInt32
   private let allowsSharedFolder: Bool
+  private let processID = POSIXCall.processID
   /// The open folders and the files to remove. Guarded because reads overlap with saves, and views end on any thread.
   private let state: Mutex<State>
 
@@ -223,7 +224,10 @@ public final class ExternalDataFolder: Sendable {
     try unlink(note, in: folders.support.handle)
   }
 
+  /// Removes a file, if it exists. In a forked child, does nothing: the saves, views and changes that it inherits are its parent's, which
+  /// still needs their files.
   func unlink(_ name: String, in folder: StoreFileHandle) throws(FileSystemError) {
+    guard processID == POSIXCall.processID else { return }
     do throws(FileSystemError) { try fileSystem.unlink(name, in: folder) } catch {
       if error.number != ErrorNumber.notFound { throw error }
     }

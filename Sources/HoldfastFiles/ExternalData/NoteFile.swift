@@ -75,6 +75,7 @@ final class NoteFile {
 private final class LockedFile {
   let handle: StoreFileHandle
   private let fileSystem: any StoreFileSystem
+  private let processID = POSIXCall.processID
 
   init(_ handle: StoreFileHandle, of fileSystem: any StoreFileSystem) {
     self.handle = handle
@@ -84,7 +85,8 @@ private final class LockedFile {
   func lock() throws(FileSystemError) { try fileSystem.lock(handle, timeout: .seconds(10)) }
 
   deinit {
-    try? fileSystem.unlock(handle)
+    // Unlocking in a forked child would release the parent's lock, too.
+    if processID == POSIXCall.processID { try? fileSystem.unlock(handle) }
     try? fileSystem.close(handle)
   }
 }

@@ -134,15 +134,7 @@ import Testing
       [kind = kind as FileStore, path = gallery.path as String] in
       let store = kind.description(at: path, Gallery.small).makeStore()
       _ = try store.open(model: Gallery.model)
-      let entity = Gallery.model.entities[0]
-      let builder = RowBatchBuilder(entity: entity, identity: try store.identityForTests(path, kind))
-      let key = try store.reserveKeys(entity: 0, count: 1)[0]
-      try builder.append(key: key, version: 1, values: [.data(Gallery.bytes(2, 5000)), .int64(2), .int64(0), .null])
-      var request = SaveRequest()
-      var changes = SaveRequest.EntityChanges(entity: 0)
-      changes.inserted = [builder.seal()]
-      request.entities = [changes]
-      let prepared = try store.prepare(request)
+      let prepared = try store.preparedInsertion(path, kind)
       // A second process opens and closes the store meanwhile.
       let other = System.fork()
       if other == 0 {
@@ -161,9 +153,53 @@ import Testing
     try context.persistentStoreCoordinator.close()
     #expect(gallery.files.count == 2 && gallery.notes.isEmpty)
   }
+
+  /// A forked process inherits the save, its files and its lock. They belong to its parent.
+  @Test(arguments: FileStore.all, [false, true])
+  func aForkedProcessThatEndsTheSaveOfItsParentRemovesNoFiles(kind: FileStore, commits: Bool) async throws {
+    let gallery = try GalleryFolder(kind)
+    _ = try gallery.make([Gallery.bytes(1, 4000)])
+    await #expect(processExitsWith: .success) {
+      [kind = kind as FileStore, path = gallery.path as String, commits = commits as Bool] in
+      let store = kind.description(at: path, Gallery.small).makeStore()
+      _ = try store.open(model: Gallery.model)
+      let prepared = try store.preparedInsertion(path, kind)
+      let ended = System.inForkedChild {
+        if commits { return (try? prepared.commit()) == nil ? 0 : 1 }
+        prepared.abort()
+        return 0
+      }
+      precondition(ended == 0, "The forked process ended with \(ended).")
+      // If the lock were released, this would remove the files as those of an interrupted save.
+      let other = System.inForkedChild {
+        let second = try? Gallery.context(kind.description(at: path, Gallery.small))
+        try? second?.persistentStoreCoordinator.close()
+        return second == nil ? 1 : 0
+      }
+      precondition(other == 0, "The other process couldn't open the store.")
+      _ = try prepared.commit()
+      try store.close()
+    }
+    let context = try gallery.open()
+    #expect(try Gallery.photos(context).map(\.image) == [Gallery.bytes(1, 4000), Gallery.bytes(2, 5000)])
+    try context.persistentStoreCoordinator.close()
+    #expect(gallery.files.count == 2 && gallery.notes.isEmpty)
+  }
 }
 
 extension IncrementalStore {
+  /// A prepared save that inserts a photo with an external file.
+  fileprivate func preparedInsertion(_ path: String, _ kind: FileStore) throws -> any PreparedSave {
+    let builder = RowBatchBuilder(entity: Gallery.model.entities[0], identity: try identityForTests(path, kind))
+    let key = try reserveKeys(entity: 0, count: 1)[0]
+    try builder.append(key: key, version: 1, values: [.data(Gallery.bytes(2, 5000)), .int64(2), .int64(0), .null])
+    var request = SaveRequest()
+    var changes = SaveRequest.EntityChanges(entity: 0)
+    changes.inserted = [builder.seal()]
+    request.entities = [changes]
+    return try prepare(request)
+  }
+
   /// The identity of an open store, for rows that a test builds itself.
   fileprivate func identityForTests(_ path: String, _ kind: FileStore) throws -> StoreIdentity {
     let view = try beginRead(.latest)
