@@ -70,4 +70,74 @@ import Testing
     try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description)
     #expect(try destination.contents(model).count == 3)
   }
+
+  enum Call: CaseIterable, Sendable {
+    case beginRead
+    case fetch
+    case relationships
+    case reserveKeys
+    case prepare
+    case setMetadata
+
+    var isOfSource: Bool { [.beginRead, .fetch, .relationships].contains(self) }
+  }
+
+  /// A store whose calls of one kind throw an error of its own type.
+  private final class FailingStore: ForwardingStore {
+    struct Failure: Error {}
+    let base: any IncrementalStore
+    private let failing: Call
+
+    init(_ base: any IncrementalStore, _ failing: Call) { (self.base, self.failing) = (base, failing) }
+
+    private func check(_ call: Call) throws { if call == failing { throw Failure() } }
+
+    func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+      try check(.beginRead)
+      return try base.beginRead(kind, options: options)
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      try check(.fetch)
+      try base.fetch(plan, in: view, options: options, into: sink)
+    }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      try check(.relationships)
+      return try base.relationships(request, in: view, options: options)
+    }
+
+    func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
+      try check(.reserveKeys)
+      return try base.reserveKeys(demands, options: options)
+    }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      try check(.prepare)
+      return try base.prepare(request, options: options)
+    }
+
+    func setMetadata(_ metadata: [String: StoreValue]) throws {
+      try check(.setMetadata)
+      try base.setMetadata(metadata)
+    }
+  }
+
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite], Call.allCases)
+  func anErrorOfUnknownTypeIsTheCauseOfAStoreError(store: MigratedStore, call: Call) throws {
+    let model = try model(EntityDescription("Dog", relationships: [.toMany("peers", to: "Dog", inverse: "peers")]))
+    let source = MigratedStore.Place(store), destination = MigratedStore.Place(store)
+    try source.fill(model) { context in
+      let first = try context.add("Dog", "a"), second = try context.add("Dog", "b")
+      try first.setValue([second], forKey: "peers")
+    }
+    try PersistentStoreCoordinator.setMetadata(["owner": .string("ann")], for: source.description)
+    let failing = (call.isOfSource ? source : destination).description.wrapped { FailingStore($0, call) }
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(
+        call.isOfSource ? failing : source.description, to: call.isOfSource ? destination.description : failing)
+    }
+    #expect(error?.code == .general && error?.cause is FailingStore.Failure, "\(error as Any)")
+    #expect(error?.path == (call.isOfSource ? source : destination).path && destination.folder.names.isEmpty)
+  }
 }

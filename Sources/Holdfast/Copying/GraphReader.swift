@@ -10,6 +10,8 @@ package import HoldfastStore
 ///
 /// Objects are named by their root entity and rank: their place among the family's keys in ascending order. A copy of the objects in another
 /// store has other keys, but the same ranks.
+///
+/// Errors of the store that have no type of the framework are the causes of a `StoreError`. Those of closures pass unchanged.
 package final class GraphReader {
   package let model: ManagedObjectModel
   let store: any IncrementalStore
@@ -29,7 +31,9 @@ package final class GraphReader {
   /// - Parameter path: The store's location, for errors. Defaults to nil.
   package init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity, path: String? = nil) throws {
     (self.store, self.model, self.identity, self.path) = (store, model, identity, path)
-    view = try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
+    view = try PersistentStore.wrapping("read the store", path) {
+      try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
+    }
     keys = model.entities.map { _ in [] }
     ownKeys = keys
     var mixedRoots: Set<EntityIndex> = []
@@ -37,7 +41,7 @@ package final class GraphReader {
       let sink = KeySink()
       var plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
       plan.output = .keys
-      try store.fetch(plan, in: view, options: .none, into: sink)
+      try deliver(to: sink) { try store.fetch(plan, in: view, options: .none, into: $0) }
       sink.keys.sort()
       ownKeys[entity.index] = sink.keys
       if keys[entity.rootIndex].isEmpty {
@@ -85,7 +89,7 @@ package final class GraphReader {
       try rows.forEach(in: batch) { try body(batch[$0]) }
       observer?(rows.count(in: batch))
     }
-    try store.fetch(plan, in: view, options: .none, into: sink)
+    try deliver(to: sink) { try store.fetch(plan, in: view, options: .none, into: $0) }
   }
 
   /// Calls a closure with the rows of some objects of an entity, or its subentities, in any order.
@@ -98,7 +102,16 @@ package final class GraphReader {
       try check(batch, entity)
       try rows.forEach(in: batch) { try body(entity, batch[$0]) }
     }
-    try store.rows(FaultRequest(entity: entity, keys: keys), in: view, options: .none, into: sink)
+    try rows(FaultRequest(entity: entity, keys: keys), into: sink)
+  }
+
+  /// Calls a closure with which the store delivers rows to a sink. Errors of the sink pass unchanged.
+  private func deliver(to sink: any RowSink, _ request: (any RowSink) throws -> Void) throws {
+    let receiver = Receiver(sink)
+    do { try request(receiver) } catch {
+      if let failure = receiver.failure { throw failure }
+      try PersistentStore.wrapping("read rows", path) { throw error }
+    }
   }
 
   /// Refuses rows that don't have the layout of their entity, before they are read as rows of that entity.
@@ -118,7 +131,9 @@ package final class GraphReader {
   package func bytes(_ row: RowPointer, _ slot: SlotIndex, of entity: ManagedObjectModel.Entity) throws -> Data? {
     guard row.isPresent(slot) else { return nil }
     guard let id = row.externalID(slot) else { return Data(row.bytes(slot)) }
-    return try store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id))
+    return try PersistentStore.wrapping("read a value from its file", path) {
+      try store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id))
+    }
   }
 
   /// The relationships whose links aren't in rows, or have an order.
@@ -151,7 +166,7 @@ package final class GraphReader {
     let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners)
     let answer: RelationshipAnswer
     do {
-      answer = try store.relationships(request, in: view, options: .none)
+      answer = try PersistentStore.wrapping("read relationships", path) { try store.relationships(request, in: view, options: .none) }
     } catch let error as StoreError where error.code == .tooLarge && owners.count > 1 {
       let half = owners.count / 2
       return try targets(of: Array(owners[..<half]), relationship) + targets(of: Array(owners[half...]), relationship)
@@ -168,7 +183,7 @@ package final class GraphReader {
 /// Conditions read the rows that they reach through relationships.
 extension GraphReader: RelatedRowReader {
   package func rows(_ request: FaultRequest, into sink: any RowSink) throws {
-    try store.rows(request, in: view, options: .none, into: sink)
+    try deliver(to: sink) { try store.rows(request, in: view, options: .none, into: $0) }
   }
 
   package func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
@@ -199,6 +214,21 @@ private final class KeySink: RowSink {
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     rows.forEach(in: batch) { keys.append(batch.pointer($0).key) }
     return .more
+  }
+}
+
+/// Passes batches on, and keeps the error of the sink that receives them. The store only rethrows it.
+private final class Receiver: RowSink {
+  private let sink: any RowSink
+  private(set) var failure: (any Error)?
+
+  init(_ sink: any RowSink) { self.sink = sink }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    do { return try sink.take(batch, rows) } catch {
+      failure = error
+      throw error
+    }
   }
 }
 

@@ -42,8 +42,10 @@ struct StoreCopier {
       let identity = metadata.identity
       var copy = GraphCopy(reader, to: store, identity)
       observe(reader, 0.25...0.5)
-      try copy.run()
-      if !userInfo.isEmpty { try store.setMetadata(userInfo) }
+      try PersistentStore.wrapping(Self.operation, destination.location?.description) {
+        try copy.run()
+        if !userInfo.isEmpty { try store.setMetadata(userInfo) }
+      }
       let written = try GraphReader(store, reader.model, identity, path: place.location?.description)
       observe(written, 0.7...0.95)
       let found = try GraphDigest(written)
