@@ -58,7 +58,7 @@ struct JSONFormat: StoreFileFormat {
     let output = TextOutput { try file.write($0) }
     let model = JSONModel(image.model)
     try JSONDocumentWriter(
-      image: image, encodedModel: encodedModel.bytes(of: image.model), model: model,
+      image: image, encodedModel: encodedModel.bytes(of: image.model, checkedBy: check(model:)), model: model,
       links: model.written.map { WrittenLinks(image.generation, $0) }, output: output
     ).write()
     return []
@@ -80,6 +80,27 @@ extension JSONFormat {
     for case .externalData in header.metadata.values { throw unstorable("The metadata refers to an external file. Store its bytes.") }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
       throw unstorable("The metadata refers to an object that was never saved. Save the object first.")
+    }
+  }
+
+  /// Throws if the model's JSON exceeds a limit that would prevent reading it again.
+  private func check(model text: [UInt8]) throws {
+    // The model is a member of the document.
+    let extent = JSONExtent(text), nesting = extent.nesting + 1
+    if nesting > options.maximumNesting {
+      throw unstorable(
+        "With the model, arrays and objects are nested \(nesting) levels deep, and the limit in the options is "
+          + "\(options.maximumNesting). Raise maximumNesting.")
+    }
+    if extent.memberCount > options.maximumMemberCount {
+      throw unstorable(
+        "The model has an object with \(extent.memberCount) members, such as its user info, and the limit in the options is "
+          + "\(options.maximumMemberCount). Raise maximumMemberCount.")
+    }
+    if extent.nameByteCount > options.maximumNameByteCount {
+      throw unstorable(
+        "The model has a name with \(extent.nameByteCount) bytes, such as a key of its user info, and the limit in the options is "
+          + "\(options.maximumNameByteCount). Raise maximumNameByteCount.")
     }
   }
 

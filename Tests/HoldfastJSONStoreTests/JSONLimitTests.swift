@@ -131,6 +131,49 @@ import Testing
     }
   }
 
+  private static func model(_ userInfo: [String: String] = [:]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("age", .integer16, isOptional: true, default: .int16(1))],
+        relationships: [.toMany("pups", to: "Dog", inverse: "dam", isOrdered: true), .toOne("dam", to: "Dog", inverse: "pups")],
+        userInfo: userInfo)
+    ])
+  }
+
+  /// Whether a new store can be created and saved. If so, it opens again. If not, there is no file.
+  private static func isWithin(_ options: JSONStoreOptions, _ model: ManagedObjectModel, _ what: String) throws -> Bool {
+    let folder = TemporaryFolder(), store = StoreDescription.json(at: folder.file("store.json"), options: options)
+    do {
+      let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [])
+      let dog = try context.insert(entityNamed: "Dog"), pup = try context.insert(entityNamed: "Dog")
+      try dog.setValue([pup], forKey: "pups")
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+    } catch let error as StoreError {
+      #expect(error.code == .unstorableValue && error.reason.contains("limit in the options"), "\(what): \(error)")
+      #expect(!folder.names.contains("store.json"), "\(what)")
+      return false
+    }
+    #expect(throws: Never.self, "\(what)") { try PersistentStoreCoordinator(model: model, store: store).close() }
+    #expect(throws: Never.self, "\(what)") { _ = try PersistentStoreCoordinator.cachedModel(for: store) }
+    return true
+  }
+
+  @Test func RG4_aModelThatCouldNotBeReadAgainIsRefusedWhenTheStoreIsCreated() throws {
+    let nested = try (1...20).map { try Self.isWithin(JSONStoreOptions(maximumNesting: $0), Self.model(), "\($0) levels") }
+    // The objects alone need six levels.
+    #expect(nested.firstIndex(of: true).map { $0 >= 5 } == true && nested.last == true, "\(nested)")
+    for (count, isWithin) in [(50, true), (51, false)] {
+      let names = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", "") })
+      #expect(try Self.isWithin(JSONStoreOptions(maximumMemberCount: 50), Self.model(names), "\(count) members") == isWithin)
+      for character in ["n", "\"", "\\", "\n", "\u{1}"] {
+        let name = String(repeating: character, count: count)
+        let found = try Self.isWithin(JSONStoreOptions(maximumNameByteCount: 50), Self.model([name: "\"{:["]), "\(count) of \(character)")
+        #expect(found == isWithin)
+      }
+    }
+  }
+
   @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
     let options = JSONStoreOptions()
     #expect((options.maximumNesting, options.maximumNameByteCount, options.maximumMemberCount) == (64, 65_536, 65_536))

@@ -10,9 +10,14 @@ public final class EncodedModel: Sendable {
   public init() {}
 
   /// The canonical JSON of a model.
-  public func bytes(of model: ManagedObjectModel) throws -> [UInt8] {
+  ///
+  /// - Parameters:
+  ///   - model: The model.
+  ///   - check: Throws if a file with this JSON couldn't be read again. Called once for a model that passes. Defaults to no check.
+  public func bytes(of model: ManagedObjectModel, checkedBy check: ([UInt8]) throws -> Void = { _ in }) throws -> [UInt8] {
     if let last = last.withLock({ $0 }), last.model === model { return last.bytes }
     let bytes = try model.canonicalJSON()
+    try check(bytes)
     last.withLock { $0 = (model, bytes) }
     return bytes
   }
