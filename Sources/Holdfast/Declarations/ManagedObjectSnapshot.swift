@@ -40,11 +40,13 @@ public import HoldfastStore
     }
     base = values
     objectID = object.objectID
+    for case .objectID(let id)? in values where id.isTemporaryID { object.context.temporaryIDs.follow(id.key) }
   }
 
   /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request.
   ///
-  /// A relationship isn't set to an object that the context is deleting or has deleted, and keeps its destination.
+  /// A relationship isn't set to an object that the context is deleting or has deleted, and keeps its destination. A destination that was
+  /// new when the snapshot was made of an object of this context can be saved before the snapshot is applied.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if a destination isn't in a store of the object's context,
   ///   ``PersistenceError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then.

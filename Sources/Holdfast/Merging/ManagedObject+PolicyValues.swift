@@ -22,6 +22,7 @@ extension ManagedObject {
 
   /// Sets a value of a snapshot. A reference to an object that was deleted since isn't set, because saving it would store a missing key.
   final func setSnapshotValue(_ value: StoreValue, forKeyPath path: String) throws {
+    let value = context.present(value)
     if case .objectID(let id) = value, entity.anyRelationship(named: path) != nil, context.isDeleted(id) { return }
     try setValue(value, forKeyPath: path)
   }
@@ -39,6 +40,20 @@ extension ManagedObject {
 }
 
 extension ContextCore {
+  /// A value of a snapshot. The temporary ID of an object that was saved since is replaced by the permanent one.
+  func present(_ value: StoreValue) -> StoreValue {
+    guard case .objectID(let id) = value, id.isTemporaryID else { return value }
+    let key = temporaryIDs.present(id.key)
+    guard key != id.key, let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return value }
+    return .objectID(objectID(entity.index, key))
+  }
+
+  /// Gives a registered object another key.
+  func rekey(_ object: ManagedObject, to key: ObjectKey) {
+    temporaryIDs.replace(object.objectKey, by: key)
+    registry.rekey(object, to: key)
+  }
+
   /// Whether an object is being deleted or was deleted.
   fileprivate func isDeleted(_ id: ManagedObjectID) -> Bool {
     guard let key = id.isTemporaryID ? id.key : places.key(of: id),

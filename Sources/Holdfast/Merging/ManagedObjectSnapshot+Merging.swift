@@ -60,10 +60,10 @@ private struct SnapshotMerge<Object: ManagedObject> {
     names = fields.map(\.name)
     ours = zip(fields, snapshot.values).map { field, value in
       if case .attribute(let attribute)? = object.entity.property(named: field.name), attribute.derivation != nil { return nil }
-      return value
+      return value.map { object.context.present($0) }
     }
     theirs = now.values
-    base = snapshot.base ?? Array(repeating: nil, count: fields.count)
+    base = snapshot.base?.map { $0.map { object.context.present($0) } } ?? Array(repeating: nil, count: fields.count)
   }
 
   /// Whether a field was changed in the snapshot.

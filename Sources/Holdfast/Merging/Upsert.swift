@@ -42,6 +42,7 @@ struct Upsert {
     replaceIDs(by: key)
     let remaining = existing ?? takePlace()
     merged[id] = remaining
+    if remaining !== object { context.temporaryIDs.replace(object.objectKey, by: remaining.objectKey) }
     for slot in slots { remaining.copy(slot, of: values.pointer) }
     links.connect(to: remaining, replacesAll: resolution == .overwrite) { slot in
       resolution.prefersObject || !remaining.readRow.isPresent(slot)
@@ -85,7 +86,7 @@ struct Upsert {
   private func takePlace() -> ManagedObject {
     guard let current else { return object }
     object.dropPrivateRow(nil)
-    context.registry.rekey(object, to: current.pointer.key)
+    context.rekey(object, to: current.pointer.key)
     context.forgetLinks(object)
     context.attach(object, current)
     object.flags.remove(.inserted)

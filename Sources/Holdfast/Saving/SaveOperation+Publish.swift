@@ -165,7 +165,7 @@ extension SaveOperation {
   }
 
   private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
-    if object.isInserted && object.objectKey != row.key { context.registry.rekey(object, to: row.key) }
+    if object.isInserted && object.objectKey != row.key { context.rekey(object, to: row.key) }
     object.dropPrivateRow(row)
     context.attach(object, row, group, position)
   }

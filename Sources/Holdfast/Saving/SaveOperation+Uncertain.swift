@@ -33,7 +33,7 @@ extension SaveOperation {
     }
     for object in referrers { translateKeys(in: object, translation) }
     for object in part.inserted {
-      context.registry.rekey(object, to: permanent(object.objectKey))
+      context.rekey(object, to: permanent(object.objectKey))
       if let row = object.row { PrivateRow(existing: row).setKey(object.objectKey) }
     }
   }

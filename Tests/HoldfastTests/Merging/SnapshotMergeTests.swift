@@ -160,6 +160,49 @@ import Testing
     #expect(saved.map(\.notes) == ["edited", "edited"] && saved.allSatisfy { $0.toOneID(Dog.Slot.owner) == nil })
   }
 
+  // MARK: Destinations that are new
+
+  /// The bug: its new ID counted as a change, so `rollback` set nothing, and `overwrite` threw after setting other properties.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aDestinationThatWasSavedSinceIsTheSame(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context(), ann = context.person("Ann"), fido = context.dog("Fido", owner: ann)
+    var draft = try ManagedObjectSnapshot(fido)
+    draft.name = "Draft"
+    try context.save()
+    try draft.apply(to: fido, mergingBy: policy.policy)
+    #expect(fido.name == "Draft" && fido.owner === ann)
+    try context.save()
+    let saved = try place.context().fetch(FetchRequest<Dog>())
+    #expect(saved.map(\.name) == ["Draft"] && saved.map { $0.owner?.name } == ["Ann"])
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func anotherDestinationIsAChangeIfTheFormerWasSavedSince(_ store: TestStore, _ policy: Policy) throws {
+    let context = try store.makePlace().context(), ann = context.person("Ann"), bob = context.person("Bob")
+    let fido = context.dog("Fido", owner: ann)
+    var draft = try ManagedObjectSnapshot(fido)
+    draft.name = "Draft"
+    try context.save()
+    fido.owner = bob
+    try draft.apply(to: fido, mergingBy: policy.policy)
+    #expect(fido.name == (policy == .rollback ? "Fido" : "Draft") && fido.owner === (policy == .overwrite ? ann : bob))
+    try context.save()
+  }
+
+  @Test(arguments: TestStore.allCases) func aSnapshotReferencesADestinationThatWasSavedSince(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), ann = context.person("Ann"), fido = context.dog("Fido", owner: ann)
+    let snapshot = try ManagedObjectSnapshot(fido)
+    try context.obtainPermanentIDs(for: [ann])
+    #expect(try context.insert(snapshot).owner === ann)
+    try context.save()
+    fido.owner = nil
+    try snapshot.apply(to: fido)
+    #expect(try fido.owner === ann && context.insert(snapshot).owner === ann)
+    try context.save()
+    let saved = try place.context().fetch(FetchRequest<Dog>())
+    #expect(saved.map { $0.owner?.name } == ["Ann", "Ann", "Ann"])
+  }
+
   // MARK: Decisions
 
   @Test func contradictionsAreErrorsAndOtherChangesAreMerged() throws {
