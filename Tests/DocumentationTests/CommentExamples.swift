@@ -306,8 +306,8 @@ enum ValueExamples {
     return number
   }
 
-  static func id(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) -> ManagedObjectID {
-    let identity = StoreIdentity.intern(storeUUID: uuid, model: model)
+  static func id(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) throws -> ManagedObjectID {
+    let identity = try StoreIdentity.intern(storedUUID: uuid, model: model)
     let id = identity.objectID(entity: person, key: 7)
     return id
   }
@@ -506,8 +506,8 @@ enum WrapperExamples {
     guard report.hasSameAnswers else { throw DifferentAnswers(report: report) }
   }
 
-  static func anna(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) -> ManagedObjectID {
-    let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+  static func anna(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) throws -> ManagedObjectID {
+    let identity = try StoreIdentity.intern(storedUUID: uuid, model: model, usesReferences: true)
     let id = identity.objectID(entity: person, key: identity.references.key(for: "people/anna"))
     return id
   }

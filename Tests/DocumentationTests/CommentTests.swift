@@ -43,7 +43,7 @@ import Testing
       try coordinator.close()
     }
     #expect(try WrapperExamples.evaluating(.memory(), model).capabilities.aggregates)
-    #expect(WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
+    #expect(try WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
   }
 
   @Test func aRecordedProgramIsReplayed() throws {
@@ -185,7 +185,7 @@ import Testing
 
   @Test func anIDIsMadeOfStoreEntityAndKey() throws {
     let model = try SmallKennel.model(), uuid = UUID().uuidString
-    let id = ValueExamples.id(uuid, model, try #require(model.entity(named: "Dog")))
+    let id = try ValueExamples.id(uuid, model, try #require(model.entity(named: "Dog")))
     #expect(id.uriRepresentation == "x-coredata://\(uuid)/Dog/p7")
   }
 

@@ -245,6 +245,20 @@ import Testing
     #expect(StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true).references.count == 0)
   }
 
+  /// A copied or crafted file can have the UUID of any store.
+  @Test(arguments: [false, true]) func aStoredUUIDOfAStoreWithOtherIdentifiersIsAnError(_ usesReferences: Bool) throws {
+    let uuid = UUID().uuidString, dog = try #require(model.entity(named: "Dog"))
+    let identity = try StoreIdentity.intern(storedUUID: uuid, model: model, usesReferences: usesReferences)
+    let other = try ManagedObjectModel(entities: [EntityDescription("Wolf", attributes: [])])
+    let error = try #require(throws: StoreError.self) {
+      _ = try StoreIdentity.intern(storedUUID: uuid, model: other, usesReferences: !usesReferences, path: "/a")
+    }
+    #expect(error.code == .alreadyOpen && error.path == "/a", "\(error)")
+    // The open store isn't affected.
+    #expect(identity.objectID(entityIndex: dog.index, key: 7) == identity.objectID(entity: dog, key: 7))
+    #expect(try StoreIdentity.intern(storedUUID: uuid, model: model, usesReferences: usesReferences) === identity)
+  }
+
   @Test(.ownThreads) func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
     await #expect(processExitsWith: .failure) {
       let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])

@@ -69,6 +69,27 @@ import Testing
     try third.persistentStoreCoordinator.close()
   }
 
+  /// The file is a copy, or was made to have that UUID.
+  @Test(.ownThreads, arguments: FileStore.all)
+  func aFileWithTheUUIDOfAStoreWithTextIdentifiersIsAnErrorWhenItIsOpened(_ kind: FileStore) async throws {
+    let folder = TemporaryFolder(), made = try context(kind.description(at: folder.file())).persistentStoreCoordinator
+    let uuid = made.storeIdentifier
+    try made.close()
+    await #expect(processExitsWith: .success) { [kind = kind as FileStore, path = folder.file() as String, uuid = uuid as String] in
+      _ = StoreIdentity.intern(storeUUID: uuid, model: Self.model, usesReferences: true)
+      for _ in 0..<2 {
+        do {
+          _ = try PersistentStoreCoordinator(model: Self.model, store: kind.description(at: path))
+          preconditionFailure("The store was opened.")
+        } catch let error as StoreError {
+          precondition(error.code == .alreadyOpen && error.path == path && error.reason.contains("UUID"), "\(error)")
+        }
+      }
+    }
+    // The file is unchanged.
+    try context(kind.description(at: folder.file())).persistentStoreCoordinator.close()
+  }
+
   @Test(arguments: ["", "rex", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "x-coredata://A//p1", "x-coredata://A/Dog/p%4"])
   func aTextThatIsNoURIIsNoIDInAnyProcess(_ text: String) {
     #expect(!Array(text.utf8).withUnsafeBytes { ObjectIDText.isURI($0) })

@@ -52,7 +52,7 @@ public final class TableLoader {
   ///
   /// - Returns: The identity to build batches with.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the file was written with another model, `damaged` if
-  ///   its generation isn't in ``StoreFileHeader/generations``.
+  ///   its generation isn't in ``StoreFileHeader/generations``, `alreadyOpen` if its UUID is that of a store with text identifiers.
   public func begin(_ header: StoreFileHeader) throws -> StoreIdentity { try beginTables(header).identity }
 
   /// Begins loading with the file's header, like ``begin(_:)``, and returns the schema of the tables.
@@ -60,7 +60,7 @@ public final class TableLoader {
     precondition(begun == nil, "begin(_:) was called twice for one file.")
     if !StoreFileHeader.generations.contains(header.generation) { throw damaged("The generation number \(header.generation) is invalid.") }
     try header.check(model, path)
-    let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
+    let identity = try StoreIdentity.intern(storedUUID: header.storeUUID, model: model, path: path)
     let schema = TableSchema(model: model, identity: identity, keySpace: keySpace)
     begun = (header, schema)
     try receiver?.begin(header, schema)

@@ -56,7 +56,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
     let texts = try store.open()
     do {
       let opened = try settings(texts, model)
-      let identity = StoreIdentity.intern(storeUUID: opened.storeUUID, model: model)
+      let identity = try StoreIdentity.intern(storedUUID: opened.storeUUID, model: model, path: location?.description)
       settings.withLock { $0 = Settings(current: opened) }
       session.withLock { $0 = Session(model: model, identity: identity) }
       return StoreMetadata(identity: identity, userInfo: opened.metadata)

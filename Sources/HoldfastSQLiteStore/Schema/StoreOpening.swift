@@ -36,7 +36,7 @@ struct StoreOpening {
       throw StoreError(.damaged, operation: StoreOpening.operation, path: database.file.path, reason: "The file lacks its metadata.")
     }
     if !found.missingIndexes.isEmpty { makeIndexes(found.missingIndexes) }
-    let identity = StoreIdentity.intern(storeUUID: found.record.uuid, model: model)
+    let identity = try StoreIdentity.intern(storedUUID: found.record.uuid, model: model, path: database.file.path)
     return Result(
       schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity,
       hasHistory: found.record.schema.hasHistory, maximumHistoryChangeCount: maximumHistoryChangeCount(found.record),

@@ -6,7 +6,7 @@ import Synchronization
 /// that uses references, and takes its table from there:
 ///
 /// ```swift
-/// let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+/// let identity = try StoreIdentity.intern(storedUUID: uuid, model: model, usesReferences: true)
 /// let id = identity.objectID(entity: person, key: identity.references.key(for: "people/anna"))
 /// ```
 ///

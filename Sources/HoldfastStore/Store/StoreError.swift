@@ -61,7 +61,7 @@ public struct StoreError: Error, Sendable {
     public static let readOnly = Code(rawValue: "readOnly")
     /// The store isn't open.
     public static let notOpen = Code(rawValue: "notOpen")
-    /// The same file is already open in this process.
+    /// The same file, or another store with its UUID, is already open in this process.
     public static let alreadyOpen = Code(rawValue: "alreadyOpen")
     /// A row requested by key doesn't exist.
     public static let missingRow = Code(rawValue: "missingRow")

@@ -5,7 +5,7 @@ import Synchronization
 /// A store creates its identity when it opens, and uses it to create object IDs. Identities are kept for the lifetime of the process.
 ///
 /// ```swift
-/// let identity = StoreIdentity.intern(storeUUID: uuid, model: model)
+/// let identity = try StoreIdentity.intern(storedUUID: uuid, model: model)
 /// let id = identity.objectID(entity: person, key: 7)
 /// ```
 public final class StoreIdentity: Sendable {
@@ -43,28 +43,55 @@ public final class StoreIdentity: Sendable {
     names = Mutex(Names())
   }
 
-  /// Returns the identity of a store, with the model's entities. Creates it if necessary.
+  /// Returns the identity of a store whose UUID is in its data, with the model's entities. Creates it if necessary.
   ///
   /// - Parameters:
-  ///   - storeUUID: The store's UUID.
+  ///   - storedUUID: The UUID that was read.
+  ///   - model: The model whose entities get numbers.
+  ///   - usesReferences: Whether the store's records have text identifiers, whose keys are in ``references``. Defaults to false.
+  ///   - path: The store's location, for the error. Defaults to nil.
+  /// - Throws: ``StoreError`` with code `alreadyOpen` if this process has opened a store with the same UUID and another value of
+  ///   `usesReferences`: the keys of its IDs have another meaning.
+  public static func intern(
+    storedUUID: String, model: ManagedObjectModel, usesReferences: Bool = false, path: String? = nil
+  ) throws(StoreError) -> StoreIdentity {
+    let identity = known(uuid: storedUUID)
+    if identity.adopt(model, usesReferences) { return identity }
+    throw StoreError(
+      .alreadyOpen, operation: "open the store", path: path,
+      reason: "This process has opened another store with the same UUID, \(identity.contradiction(usesReferences)). "
+        + "One of them is a copy or was changed. Open it in another process.")
+  }
+
+  /// Returns the identity of a store whose UUID the caller has made, with the model's entities. Creates it if necessary.
+  ///
+  /// - Parameters:
+  ///   - storeUUID: The store's UUID. For one that was read from data, call ``intern(storedUUID:model:usesReferences:path:)``.
   ///   - model: The model whose entities get numbers.
   ///   - usesReferences: Whether the store's records have text identifiers, whose keys are in ``references``. Always the same for a store:
   ///     another value would give the keys another meaning, and traps. Defaults to false.
   public static func intern(storeUUID: String, model: ManagedObjectModel, usesReferences: Bool = false) -> StoreIdentity {
     let identity = known(uuid: storeUUID)
-    identity.names.withLock { names in
+    let isSame = identity.adopt(model, usesReferences)
+    precondition(isSame, "This process has opened the store \(storeUUID) before, \(identity.contradiction(usesReferences)).")
+    return identity
+  }
+
+  /// Gives the model's entities numbers. Returns false, and changes nothing, if the store was opened with the other kind of identifiers.
+  private func adopt(_ model: ManagedObjectModel, _ usesReferences: Bool) -> Bool {
+    names.withLock { names in
+      if let former = names.usesReferences, former != usesReferences { return false }
+      names.usesReferences = usesReferences
       names.byIndex = model.entities.map { names.number($0.name) }
       for entity in model.entities {
         names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
       }
-      let former = names.usesReferences
-      precondition(
-        former == nil || former == usesReferences,
-        "The store \(storeUUID) was opened \(usesReferences ? "without" : "with") text identifiers before, and now "
-          + "\(usesReferences ? "with" : "without") them.")
-      names.usesReferences = usesReferences
+      return true
     }
-    return identity
+  }
+
+  private func contradiction(_ usesReferences: Bool) -> String {
+    usesReferences ? "whose records have numbers, not text identifiers" : "whose records have text identifiers, not numbers"
   }
 
   /// Returns the ID of the object with this key.

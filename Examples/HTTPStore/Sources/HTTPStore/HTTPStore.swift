@@ -51,7 +51,7 @@ final class HTTPStore: IncrementalStore {
     precondition(session.withLock { $0 == nil }, "The store is already open.")
     let info = try readInfo() ?? create(model)
     try ModelCompatibility.check(info.versionHashes, layouts: info.layoutHashes, model, path: client.location.description)
-    let identity = StoreIdentity.intern(storeUUID: info.uuid, model: model)
+    let identity = try StoreIdentity.intern(storedUUID: info.uuid, model: model, path: client.location.description)
     session.withLock { $0 = (Session(model: model, identity: identity), info) }
     return StoreMetadata(identity: identity, userInfo: info.metadata)
   }
