@@ -57,7 +57,7 @@ enum JSONMetadata {
     case ("uuid", .string(let text)): UUID(uuidString: String(decoding: text, as: UTF8.self)).map { .uuid($0) }
     case ("binaryData", .string(let text)): data(text)
     case ("objectID", .string(let text)):
-      ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)).map { .objectID($0) }
+      ManagedObjectID(storedURI: String(decoding: text, as: UTF8.self)).map { .objectID($0) }
     default: nil
     }
   }

@@ -73,7 +73,7 @@ enum MetadataValue {
     case ("date", .real(let seconds)): .date(seconds)
     case ("string", .data(let bytes)): String(validating: bytes, as: UTF8.self).map { .string($0) }
     case ("uri", .data(let bytes)): String(validating: bytes, as: UTF8.self).map { .uri($0) }
-    case ("objectID", .string(let text)): ManagedObjectID(uriRepresentation: text).map { .objectID($0) }
+    case ("objectID", .string(let text)): ManagedObjectID(storedURI: text).map { .objectID($0) }
     default: nil
     }
   }

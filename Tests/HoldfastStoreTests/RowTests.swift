@@ -238,6 +238,20 @@ import Testing
     #expect(table.key(for: "140737488355327").rawValue == 140_737_488_355_327)
   }
 
+  @Test(arguments: ["rex", "-3", "140737488355328", "kennel%2Frex"]) func aStoredURIOfAStoreThatIsNotOpenIsKept(_ text: String) throws {
+    let uuid = UUID().uuidString, uri = "x-coredata://\(uuid)/Dog/p\(text)"
+    let id = try #require(ManagedObjectID(storedURI: uri))
+    #expect(id.uriRepresentation == uri && id.entityName == "Dog" && !id.isTemporaryID && ManagedObjectID(storedURI: uri) == id)
+    let coded = try HistoryCoding.encode(StoreValue.objectID(id))
+    #expect(try HistoryCoding.decode(StoreValue.self, from: coded) == .objectID(id))
+    // Nothing else decodes it, and the store's own keys are unaffected.
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(StoreValue.self, from: Data(coded)) }
+    #expect(ManagedObjectID(uriRepresentation: uri) == nil && ManagedObjectID(storedURI: "x-coredata://\(uuid)/Dog") == nil)
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+    #expect(identity.references.count == 0 && identity.number != id.storeNumber)
+    #expect(try #require(ManagedObjectID(storedURI: uri)).storeNumber == identity.number)
+  }
+
   /// IDs of other stores, such as in attributes with object IDs, would otherwise stay in memory.
   @Test func URIsOfAStoreThatIsNeverOpenedKeepNothing() throws {
     let uuid = UUID().uuidString

@@ -144,6 +144,9 @@ public final class PersistentStore: Sendable {
   public var isReadOnly: Bool { description.isReadOnly }
 
   /// The user's metadata, as read when the store was opened or last written by ``setMetadata(_:)``.
+  ///
+  /// An object ID with a text identifier, of a store that wasn't open when the metadata was read, keeps its URI but isn't equal to the IDs
+  /// of that store. Once the store is open, create another ID from the URI.
   public var metadata: [String: StoreValue] { userInfo.withLock { $0 }.values }
 
   /// Replaces the user's metadata in the store. If the store is being saved, waits for that save.

@@ -42,7 +42,7 @@ extension StoreValue {
       case .uri: .uri(text)
       case .uuid: UUID(uuidString: text).map { .uuid($0) }
       case .binaryData, .transformable: StoreValue.data(text)
-      case .objectID: ManagedObjectID(uriRepresentation: text).map { .objectID($0) }
+      case .objectID: ManagedObjectID(storedURI: text).map { .objectID($0) }
       case .composite, .undefined: nil
       }
     guard let value else { return nil }

@@ -57,6 +57,23 @@
     self = id
   }
 
+  /// Creates the ID that a URI in a store's data names, so that it can be kept.
+  ///
+  /// If ``init(uriRepresentation:)`` returns nil because the store that the URI names isn't open, the ID has this URI, but isn't equal to
+  /// an ID of that store, and no context has an object with it. Once the store is open, create another ID from the URI.
+  ///
+  /// - Returns: Nil if the text isn't the URI of a permanent ID.
+  package init?(storedURI uri: String) {
+    if let id = ManagedObjectID(uriRepresentation: uri) {
+      self = id
+      return
+    }
+    guard let parts = Self.parts(of: uri) else { return nil }
+    let identity = StoreIdentity.unopened(uuid: parts.store)
+    guard let id = identity.objectID(mentionedEntity: parts.entity, key: identity.references.key(for: parts.reference)) else { return nil }
+    self = id
+  }
+
   /// The parts of the URI of a permanent ID; nil for another text.
   static func parts(of uri: String) -> (store: String, entity: String, reference: String)? {
     let scheme = "x-coredata://"
@@ -83,11 +100,15 @@ extension ManagedObjectID: Hashable {
 }
 
 extension ManagedObjectID: Codable {
+  /// The key with which a decoder of stored data reads IDs as ``init(storedURI:)`` does.
+  static let isStored = CodingUserInfoKey(rawValue: "holdfast.isStored")
+
   /// Decodes an ID from its URI.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let uri = try container.decode(String.self)
-    guard let id = ManagedObjectID(uriRepresentation: uri) else {
+    let isStored = Self.isStored.map { decoder.userInfo.keys.contains($0) } ?? false
+    guard let id = isStored ? ManagedObjectID(storedURI: uri) : ManagedObjectID(uriRepresentation: uri) else {
       throw DecodingError.dataCorruptedError(in: container, debugDescription: "The text isn't the URI of a saved object.")
     }
     self = id

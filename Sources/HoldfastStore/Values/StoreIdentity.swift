@@ -37,10 +37,12 @@ public final class StoreIdentity: Sendable {
     }
   }
 
-  private init(number: UInt32, storeUUID: String) {
+  private init(number: UInt32, storeUUID: String, usesReferences: Bool? = nil) {
     self.number = number
     self.storeUUID = storeUUID
-    names = Mutex(Names())
+    var initial = Names()
+    initial.usesReferences = usesReferences
+    names = Mutex(initial)
   }
 
   /// Returns the identity of a store whose UUID is in its data, with the model's entities. Creates it if necessary.
@@ -155,6 +157,15 @@ public final class StoreIdentity: Sendable {
   private struct Known {
     var all: [StoreIdentity] = []
     var byUUID: [String: StoreIdentity] = [:]
+    /// The identities of stored IDs that have no key in their store.
+    var unopened: [String: StoreIdentity] = [:]
+
+    mutating func add(_ storeUUID: String, usesReferences: Bool? = nil) -> StoreIdentity {
+      let number = UInt32(truncatingIfNeeded: all.count)
+      let identity = StoreIdentity(number: number, storeUUID: storeUUID, usesReferences: usesReferences)
+      all.append(identity)
+      return identity
+    }
   }
 
   private static let known = Mutex(Known())
@@ -166,9 +177,18 @@ public final class StoreIdentity: Sendable {
   static func known(uuid: String) -> StoreIdentity {
     known.withLock { known in
       if let identity = known.byUUID[uuid] { return identity }
-      let identity = StoreIdentity(number: UInt32(truncatingIfNeeded: known.all.count), storeUUID: uuid)
-      known.all.append(identity)
+      let identity = known.add(uuid)
       known.byUUID[uuid] = identity
+      return identity
+    }
+  }
+
+  /// The identity of stored IDs that name a store which this process hasn't opened with such identifiers. It isn't that of the store.
+  static func unopened(uuid: String) -> StoreIdentity {
+    known.withLock { known in
+      if let identity = known.unopened[uuid] { return identity }
+      let identity = known.add(uuid, usesReferences: true)
+      known.unopened[uuid] = identity
       return identity
     }
   }

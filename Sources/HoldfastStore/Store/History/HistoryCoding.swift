@@ -10,7 +10,7 @@ public enum HistoryCoding {
   /// Encodes a value. Equal values have equal bytes, without line breaks.
   public static func encode(_ value: some Encodable) throws -> [UInt8] { Array(try encoder.encode(value)) }
 
-  /// Decodes a value.
+  /// Decodes a value. An object ID of a store that isn't open is kept, even if it has a text identifier.
   ///
   /// - Throws: `DecodingError` if the bytes are of something else. It contains none of them, unlike the decoder's own errors.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws -> Value {
@@ -29,6 +29,7 @@ public enum HistoryCoding {
   private static let decoder = {
     let decoder = JSONDecoder()
     decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    if let key = ManagedObjectID.isStored { decoder.userInfo[key] = true }
     return decoder
   }()
 }
