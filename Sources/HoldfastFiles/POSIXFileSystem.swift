@@ -235,7 +235,13 @@ public struct POSIXFileSystem: StoreFileSystem {
   private static func realPath(_ path: String) throws(FileSystemError) -> String {
     guard let resolved = realpath(path, nil) else { throw FileSystemError(.resolve, name: path, number: errno) }
     defer { free(resolved) }
-    return String(cString: resolved)
+    // The names are bytes. A repaired text would be the path of another folder.
+    guard let text = String(validatingCString: resolved) else {
+      let detail = FileSystemError.Detail(
+        .invalidPath, "The file's absolute path contains a name that isn't UTF-8. Rename that folder or file, or use another one.")
+      throw FileSystemError(.resolve, name: path, number: EILSEQ, detail: detail)
+    }
+    return text
   }
 
   private static func split(_ path: String, _ given: String) throws(FileSystemError) -> ResolvedFilePath {

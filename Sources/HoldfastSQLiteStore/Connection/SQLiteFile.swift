@@ -118,6 +118,7 @@ struct SQLiteFile {
   }
 
   static func failure(_ error: FileSystemError, path: String) -> StoreError {
+    if error.detail != nil { return StoreError(error, operation: opening, path: path) }
     let reason =
       switch error.number {
       case ErrorNumber.nameTooLong:

@@ -19,7 +19,7 @@ public struct StoreError: Error, Sendable {
     public static let general = Code(rawValue: "general")
     /// The file doesn't exist, and the store wasn't opened to create it.
     public static let notFound = Code(rawValue: "notFound")
-    /// The path isn't usable for a file: it is empty, too long, or a URL.
+    /// The path isn't usable for a file: it is empty, too long, or a URL, or a folder's name isn't UTF-8.
     public static let invalidPath = Code(rawValue: "invalidPath")
     /// The operating system denied access to the file or its folder.
     public static let notPermitted = Code(rawValue: "notPermitted")
