@@ -69,6 +69,42 @@ struct LogHarness: StoreHarness {
     try coordinator.close()
   }
 
+  // MARK: Settings
+
+  /// A store that keeps only its settings.
+  private final class SettingsStore: RowStore {
+    let capabilities = StoreCapabilities()
+    let settings: Mutex<[String: String]>
+
+    init(_ settings: [String: String] = [:]) { self.settings = Mutex(settings) }
+
+    func open() -> [String: String] { settings.withLock { $0 } }
+    func close() {}
+    func snapshot() {}
+    func rows(matching query: RowQuery, in snapshot: Void, into output: RowOutput) {}
+    func links(matching query: LinkQuery, in snapshot: Void) -> [StoredLink] { [] }
+    func apply(_ changes: RowChanges) { settings.withLock { $0.merge(changes.settings) { $1 } } }
+  }
+
+  /// The bug: IDs in a store with an empty UUID looked like those of unsaved objects.
+  @Test func settingsWithAnInvalidUUIDAreDamaged() throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])]), store = SettingsStore()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .rowStore("settings") { store })
+    let uuid = coordinator.storeIdentifier
+    try coordinator.close()
+    let settings = store.open()
+    for other in ["", "A", uuid.lowercased(), uuid + "/..", uuid] {
+      let edited = settings.mapValues { $0.replacingOccurrences(of: uuid, with: other) }
+      let description = StoreDescription.rowStore("settings") { SettingsStore(edited) }
+      if other == uuid {
+        try PersistentStoreCoordinator(model: model, store: description).close()
+      } else {
+        let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: model, store: description).close() }
+        #expect(error.code == .damaged, "\(error)")
+      }
+    }
+  }
+
   // MARK: Row sources
 
   /// An owner with two ordered pets.

@@ -43,6 +43,10 @@ struct RowStoreSettings {
           .newerFormat, operation: "open the store", path: location?.description,
           reason: "This version of Holdfast can't read the store's settings. Open the store with a newer version.")
       }
+      // Object IDs contain it; with an empty one they would look like those of unsaved objects.
+      guard UUID(uuidString: stored.uuid)?.uuidString == stored.uuid else {
+        throw RowStoreSettings.damaged("The store's UUID is invalid.", location)
+      }
       storeUUID = stored.uuid
       versionHashes = stored.hashes.mapValues { Array($0) }
       layoutHashes = stored.layouts.mapValues { Array($0) }
