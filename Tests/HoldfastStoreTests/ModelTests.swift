@@ -175,12 +175,14 @@ import Testing
   }
 
   /// The bug: decimals, and whole numbers that aren't floating-point numbers, weren't compared.
-  @Test(arguments: [
-    (.integer16, .int16(1), .int16(2)), (.integer64, .int64(.max - 1), .int64(.max)), (.double, .double(0.5), .double(0.75)),
-    (.decimal, .decimal(-1), .decimal(1)), (.date, .date(0), .date(1)),
-  ] as [(AttributeType, StoreValue, StoreValue)]) func aMinimumIsNotGreaterThanTheMaximum(
-    _ type: AttributeType, _ small: StoreValue, _ large: StoreValue
-  ) throws {
+  @Test(
+    arguments: [
+      (.integer16, .int16(1), .int16(2)), (.integer64, .int64(.max - 1), .int64(.max)), (.double, .double(0.5), .double(0.75)),
+      (.decimal, .decimal(-1), .decimal(1)), (.date, .date(0), .date(1)),
+    ] as [(AttributeType, StoreValue, StoreValue)]) func aMinimumIsNotGreaterThanTheMaximum(
+      _ type: AttributeType, _ small: StoreValue, _ large: StoreValue
+    ) throws
+  {
     func model(_ validation: AttributeValidation) throws -> ManagedObjectModel {
       try ManagedObjectModel(entities: [EntityDescription("E", attributes: [AttributeDescription("a", type, validation: validation)])])
     }
