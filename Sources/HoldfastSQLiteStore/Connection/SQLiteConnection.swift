@@ -163,6 +163,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     guard code == SQLiteResultCode.ok, statement != nil, isWhole else {
       throw state.failure(code == SQLiteResultCode.ok ? SQLiteResultCode.error : code, sql: sql)
     }
+    state.statementsRun &+= 1
     repeat { code = sqlite3_step(statement) } while code == SQLiteResultCode.row
     guard code == SQLiteResultCode.done else { throw state.failure(code, sql: sql) }
   }

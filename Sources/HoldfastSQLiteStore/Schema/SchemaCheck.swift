@@ -104,9 +104,12 @@ struct SchemaCheck {
 
   /// Why an index isn't allowed; nil if it is. An index may have columns, collations and sort orders. A partial index may also have a
   /// condition without functions.
+  ///
+  /// SQLite ignores what follows the first statement when it reads a schema. A large save runs the text again.
   static func problem(ofIndex statement: SQLTokens) -> String? {
     var (depth, isCondition, follows) = (0, false, false)
     for token in statement {
+      if token.isSymbol(";") { return "The definition of an index can't contain another statement." }
       if token.isSymbol("(") {
         depth += 1
         if isCondition ? follows : depth > 1 { return "An index of a model's table can't compute values." }

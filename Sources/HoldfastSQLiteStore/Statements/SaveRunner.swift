@@ -248,7 +248,8 @@ final class SaveRunner {
     while try select.step() { indexes.append((select.string(0), select.string(1))) }
     for index in indexes { try writer.runScript("DROP INDEX \(SQLName.quoted(index.name))") }
     try body()
-    for index in indexes { try writer.runScript(index.sql) }
+    // The texts come from the file.
+    for index in indexes { try writer.runDefinition(index.sql) }
   }
 
   private func isEmpty(_ table: String) throws -> Bool {

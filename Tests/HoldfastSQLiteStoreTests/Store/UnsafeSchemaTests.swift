@@ -134,6 +134,23 @@ import Testing
     try open(isReadOnly: true)
   }
 
+  /// SQLite reads only the first statement of a definition. A large save would run the entire text to create the index again.
+  @Test(arguments: ["; DELETE FROM ZPAGE", " WHERE ZYEAR > 3; UPDATE ZBOOK SET ZTITLE = NULL", " /* ; */ ; DROP TABLE ZPAGE"])
+  func aDefinitionOfAnIndexWithAnotherStatementIsRefusedForWriting(rest: String) throws {
+    try makeStore()
+    try run(
+      "CREATE INDEX i ON ZBOOK (ZYEAR); PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = sql || '\(rest)' WHERE name = 'i'")
+    try expectRefusal(isReadOnly: false, "index i")
+    try open(isReadOnly: true)
+  }
+
+  /// A semicolon in a name or a comment ends no statement.
+  @Test func anIndexWithASemicolonInItsNameStays() throws {
+    try makeStore()
+    try run("CREATE INDEX \"a;b\" ON ZBOOK (ZYEAR /* ; */)")
+    try open(isReadOnly: false)
+  }
+
   @Test(
     arguments: [
       "CREATE INDEX i ON ZBOOK (ZYEAR COLLATE BINARY ASC, \"ZTITLE\" COLLATE BINARY DESC)", "CREATE UNIQUE INDEX i ON ZBOOK (ZYEAR)",
