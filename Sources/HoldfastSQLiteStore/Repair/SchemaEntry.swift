@@ -31,7 +31,7 @@ struct SchemaEntry {
     case "view", "trigger":
       return second.isWord(type == "view" ? "VIEW" : "TRIGGER") ? nil : "Its statement isn't a definition of a \(type)."
     case "table":
-      if let problem = SchemaCheck.problem(ofTable: statement) { return problem }
+      if let problem = SchemaCheck.problem(ofTable: statement, isRecovered: true) { return problem }
       return statement.contains { $0.isWord("WITHOUT") } ? "Tables without row IDs aren't read." : nil
     default:
       guard second.isWord("INDEX") || second.isWord("UNIQUE") else { return "Its statement isn't a definition of an index." }

@@ -7,6 +7,7 @@ import HoldfastStore
 ///
 /// - virtual tables and views, which compute their rows;
 /// - generated columns, and column defaults, which a short record repeats in every row;
+/// - conflict clauses, such as `UNIQUE ON CONFLICT REPLACE`, by which a save would delete other rows, or leave rows out, without an error;
 /// - check constraints, indexes on expressions, and triggers, which run in every save. ``DerivedTrigger`` recognises triggers that maintain
 ///   derived attributes.
 ///
@@ -89,15 +90,24 @@ struct SchemaCheck {
     StoreError(.unsafeSchema, operation: operation, path: path, reason: "\(finding.name): \(finding.problem)")
   }
 
-  static func problem(ofTable statement: SQLTokens) -> String? {
+  /// Why a table of a model isn't allowed; nil if it is.
+  ///
+  /// - Parameter isRecovered: Whether the rows are only copied to a repaired file, perhaps for another program. The insertions of a repair
+  ///   override conflict clauses. Defaults to false.
+  static func problem(ofTable statement: SQLTokens, isRecovered: Bool = false) -> String? {
     var tokens = statement
     guard tokens.next()?.isWord("CREATE") == true, tokens.next()?.isWord("TABLE") == true else {
       return "A model's table can't be a virtual table."
     }
+    var followsOn = false
     for token in tokens where token.kind == .word {
       if token.isWord("DEFAULT") { return "A model's table can't have columns with default values." }
       if token.isWord("GENERATED") || token.isWord("AS") { return "A model's table can't have generated columns." }
       if token.isWord("CHECK") { return "A model's table can't have check constraints." }
+      if followsOn && token.isWord("CONFLICT") && !isRecovered {
+        return "A model's table can't have constraints with a conflict clause."
+      }
+      followsOn = token.isWord("ON")
     }
     return nil
   }
