@@ -44,8 +44,10 @@ struct FileMigration {
     let (keptLinks, changedLinks) = (links.filter(\.isIdentity), links.filter { !$0.isIdentity })
     for (place, copy) in changedLinks.enumerated() { try copyLinks(copy, to: "Z_HOLDFAST_JOIN_\(place)") }
     try dropTables(except: kept, keptLinks)
-    for copy in changed { try rename(names[copy.root.index] ?? "", new.tables[copy.root.index].name) }
-    for (place, copy) in changedLinks.enumerated() { try rename("Z_HOLDFAST_JOIN_\(place)", new.link(copy.relationship).table) }
+    try renaming {
+      for copy in changed { try rename(names[copy.root.index] ?? "", new.tables[copy.root.index].name) }
+      for (place, copy) in changedLinks.enumerated() { try rename("Z_HOLDFAST_JOIN_\(place)", new.link(copy.relationship).table) }
+    }
     try findEntities(changed)
     try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
     try createTriggers(triggers)
@@ -149,6 +151,16 @@ struct FileMigration {
     var former = mapping.source.entities.filter { $0.superentityIndex == nil }.map { old.tables[$0.index].name }
     former += old.namedLinks.map { old.link($0).table }
     for name in former where !names.contains(name) { try connection.runScript("DROP TABLE \(SQLName.quoted(name))") }
+  }
+
+  /// Runs a closure that gives new tables the names of former ones.
+  ///
+  /// Views, and triggers of other programs' tables, may use the former tables. By default, SQLite refuses to rename any table while a view
+  /// or trigger uses a table that is missing. With this setting it only changes the name, so they use the new table.
+  private func renaming(_ body: () throws -> Void) throws {
+    try connection.runScript("PRAGMA legacy_alter_table=1")
+    defer { try? connection.runScript("PRAGMA legacy_alter_table=0") }
+    try body()
   }
 
   private func rename(_ name: String, _ newName: String) throws {
