@@ -3,11 +3,12 @@ import HoldfastStore
 /// Refuses a database whose schema would run its author's code: the schema is part of an untrusted file.
 ///
 /// A model's tables are plain tables, as Core Data and this framework create them. Other objects with their names can take time and memory
-/// out of proportion to the file, or change rows that aren't part of a save:
+/// out of proportion to the file, change rows that aren't part of a save, or change the results of queries:
 ///
 /// - virtual tables and views, which compute their rows;
 /// - generated columns, and column defaults, which a short record repeats in every row;
 /// - conflict clauses, such as `UNIQUE ON CONFLICT REPLACE`, by which a save would delete other rows, or leave rows out, without an error;
+/// - collations of columns, such as `COLLATE NOCASE`, by which texts would be compared and sorted in another way than in other stores;
 /// - check constraints, indexes on expressions, and triggers, which run in every save. ``DerivedTrigger`` recognises triggers that maintain
 ///   derived attributes.
 ///
@@ -92,22 +93,26 @@ struct SchemaCheck {
 
   /// Why a table of a model isn't allowed; nil if it is.
   ///
-  /// - Parameter isRecovered: Whether the rows are only copied to a repaired file, perhaps for another program. The insertions of a repair
-  ///   override conflict clauses. Defaults to false.
+  /// - Parameter isRecovered: Whether the rows are only copied to a repaired file, perhaps for another program. Collations have no effect
+  ///   then, and the insertions of a repair override conflict clauses. Defaults to false.
   static func problem(ofTable statement: SQLTokens, isRecovered: Bool = false) -> String? {
     var tokens = statement
     guard tokens.next()?.isWord("CREATE") == true, tokens.next()?.isWord("TABLE") == true else {
       return "A model's table can't be a virtual table."
     }
-    var followsOn = false
-    for token in tokens where token.kind == .word {
+    var previous: SQLTokens.Token?
+    for token in tokens {
+      defer { previous = token }
+      if previous?.isWord("COLLATE") == true && token.name != "BINARY" && !isRecovered {
+        return "A model's table can't have columns with a collation other than BINARY."
+      }
+      if token.kind != .word { continue }
       if token.isWord("DEFAULT") { return "A model's table can't have columns with default values." }
       if token.isWord("GENERATED") || token.isWord("AS") { return "A model's table can't have generated columns." }
       if token.isWord("CHECK") { return "A model's table can't have check constraints." }
-      if followsOn && token.isWord("CONFLICT") && !isRecovered {
+      if previous?.isWord("ON") == true && token.isWord("CONFLICT") && !isRecovered {
         return "A model's table can't have constraints with a conflict clause."
       }
-      followsOn = token.isWord("ON")
     }
     return nil
   }
