@@ -118,27 +118,42 @@ struct SchemaCheck {
   }
 
   /// Why an index isn't allowed; nil if it is. An index may have columns, collations and sort orders. A partial index may also have a
-  /// condition without functions.
+  /// condition without functions, and without the operators that are functions.
   ///
   /// SQLite ignores what follows the first statement when it reads a schema. A large save runs the text again.
   static func problem(ofIndex statement: SQLTokens) -> String? {
-    var (depth, isCondition, follows) = (0, false, false)
+    let computes = "An index of a model's table can't compute values."
+    var (depth, isCondition, follows) = (0, false, false), previous: SQLTokens.Token?
     for token in statement {
+      defer { previous = token }
       if token.isSymbol(";") { return "The definition of an index can't contain another statement." }
       if token.isSymbol("(") {
         depth += 1
-        if isCondition ? follows : depth > 1 { return "An index of a model's table can't compute values." }
+        if isCondition ? follows : depth > 1 { return computes }
       } else if token.isSymbol(")") {
         depth -= 1
       } else if token.isWord("WHERE") {
         isCondition = true
-      } else if !isCondition && depth > 0
-        && (token.kind == .text || token.kind == .number || (token.kind == .symbol && !token.isSymbol(",")))
-      {
-        return "An index of a model's table can't compute values."
+      } else if isCondition ? isFunction(token, after: previous) : depth > 0 && !isInColumns(token, after: previous) {
+        return computes
       }
       follows = token.kind == .quotedName || (token.kind == .word && !["WHERE", "AND", "OR", "NOT", "IN"].contains { token.isWord($0) })
     }
     return nil
+  }
+
+  /// Whether a token can follow another one in the list of an index's columns. An expression may consist of words only: `(a LIKE b)`.
+  private static func isInColumns(_ token: SQLTokens.Token, after previous: SQLTokens.Token?) -> Bool {
+    guard let previous else { return false }
+    if previous.isSymbol("(") || previous.isSymbol(",") || previous.isWord("COLLATE") {
+      return token.kind == .word || token.kind == .quotedName
+    }
+    return token.isSymbol(",") || ["COLLATE", "ASC", "DESC"].contains { token.isWord($0) }
+  }
+
+  /// Whether a token is an operator that SQLite computes by a function: `LIKE` and others, or `->`.
+  private static func isFunction(_ token: SQLTokens.Token, after previous: SQLTokens.Token?) -> Bool {
+    if token.isSymbol(">") && previous?.isSymbol("-") == true { return true }
+    return ["LIKE", "GLOB", "REGEXP", "MATCH"].contains { token.isWord($0) }
   }
 }
