@@ -68,8 +68,9 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.aggregates = true
     capabilities.maximumListCount = .max
     // Tests check that SQLite accepts these numbers together: its parser (a stack of 100), its code generator and its own limits. In
-    // 3.40.1, 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
-    capabilities.maximumConditions = 1000
+    // 3.40.1, 64 sort terms over a join crash the sorter, and a join has at most 64 tables. A statement has at most 32,766 parameters, and
+    // a condition 33: a divisor and 32 values of a list.
+    capabilities.maximumConditions = 990
     capabilities.maximumNesting = 8
     capabilities.maximumQuantifierNesting = 3
     capabilities.maximumJoins = 56

@@ -82,6 +82,13 @@ import Testing
       requests.append(("\(count) conditions", Request(predicate: .or(ranges))))
       requests.append(("\(count) conjuncts", Request(predicate: .and(ranges.map { .not($0) }))))
     }
+    // The conditions with the most parameters.
+    for count in [limits.maximumConditions, limits.maximumConditions + 1] {
+      let lists = (0..<count).map { number -> QueryExpression in
+        .membership(.remainder(.property("i32"), Int64(number) + 100), (0..<32).map { .int64(Int64(number) + $0) })
+      }
+      requests.append(("\(count) lists of remainders", Request(predicate: .or(lists), sorts: [SortTerm("s")], offset: 1, limit: 9)))
+    }
     for levels in QueryLimitTests.around(limits.maximumNesting) + [QueryExpression.maximumNesting] {
       var nested = QueryLimitTests.leaf(0)
       for level in 1..<levels {
