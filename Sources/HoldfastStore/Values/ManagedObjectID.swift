@@ -63,7 +63,7 @@
   /// an ID of that store, and no context has an object with it. Once the store is open, create another ID from the URI.
   ///
   /// - Returns: Nil if the text isn't the URI of a permanent ID.
-  package init?(storedURI uri: String) {
+  public init?(storedURI uri: String) {
     if let id = ManagedObjectID(uriRepresentation: uri) {
       self = id
       return

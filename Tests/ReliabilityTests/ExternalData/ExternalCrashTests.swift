@@ -176,7 +176,8 @@ import Testing
         try? second?.persistentStoreCoordinator.close()
         return second == nil ? 1 : 0
       }
-      precondition(other == 0, "The other process couldn't open the store.")
+      // SQLite in a forked process believes that the process itself has the locks of its parent.
+      precondition(other == 0 || kind == .sqlite(.wal), "The other process couldn't open the store.")
       _ = try prepared.commit()
       try store.close()
     }
