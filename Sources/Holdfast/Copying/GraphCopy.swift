@@ -141,7 +141,7 @@ struct GraphCopy {
         if let target { builder.append(integer: target.rawValue) } else { builder.appendNull() }
       case .attribute(.objectID):
         let value = row.value(slot, .attribute(.objectID), idPrefix: nil)
-        // The ID of an object of another store may not be available, but its URI doesn't change.
+        // The ID of an object of another store may have no value, but its URI doesn't change.
         if case .objectID(let id) = value {
           builder.append(text: translated(id).uriRepresentation)
         } else {

@@ -4,7 +4,7 @@ extension DocumentRecord {
   /// All objects of a generation.
   ///
   /// - Parameter path: The path of the file, for errors.
-  /// - Throws: `unstorableValue` if an object ID isn't available, because its store isn't open. It would be lost.
+  /// - Throws: `unstorableValue` if an object ID has no value, because its store has too many names of entities. It would be lost.
   static func all(_ generation: TableGeneration, _ path: String) throws -> [DocumentRecord] {
     var records: [DocumentRecord] = []
     var links: [ManagedObjectModel.Relationship: WrittenLinks] = [:]
@@ -18,8 +18,8 @@ extension DocumentRecord {
           if value == .null {
             throw StoreError(
               .unstorableValue, operation: "write the store", path: path,
-              reason: "\(entity.name).\(property.name) of the object with key \(row.key) names an object of a store that isn't open. "
-                + "Open that store, then save again.")
+              reason: "\(entity.name).\(property.name) of the object with key \(row.key) has an ID of a store with too many names of "
+                + "entities. Set it to nil, or correct the file.")
           }
           record.values[property.name] = value
         }

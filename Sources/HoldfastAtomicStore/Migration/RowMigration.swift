@@ -44,7 +44,7 @@ struct RowMigration {
     if let source = value.source, row.isPresent(source) {
       switch origin.layout.kinds[source] {
       case .bytes:
-        // The ID of an object of another store may not be available, but its URI doesn't change.
+        // The ID of an object of another store may have no value, but its URI doesn't change.
         if attribute.type == .objectID, case .objectID(let id) = row.value(source, .objectID) { return append(renamed(id), to: builder) }
         builder.append(bytesOf: row, source)
       default: builder.append(cellOf: row, source)

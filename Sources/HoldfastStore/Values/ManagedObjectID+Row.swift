@@ -5,10 +5,10 @@
 extension ManagedObjectID {
   private static let temporaryMark: UInt8 = 0xFF
 
-  /// The ID in an attribute's slot, or nil if the bytes aren't an ID.
+  /// The ID in an attribute's slot, or nil if the bytes aren't an ID. A permanent one is that of ``init(storedURI:)``.
   public init?(rowBytes bytes: UnsafeRawBufferPointer) {
     guard bytes.first == ManagedObjectID.temporaryMark else {
-      self.init(uriRepresentation: String(decoding: bytes, as: UTF8.self))
+      self.init(storedURI: String(decoding: bytes, as: UTF8.self))
       return
     }
     guard bytes.count == 1 + MemoryLayout<ManagedObjectID>.size else { return nil }
