@@ -26,6 +26,8 @@ import Testing
     var complained = ""
     var steps: [String] = []
     var report: [String: Any] = [:]
+    /// The paths in the folder of the results.
+    var files: Set<String> = []
   }
 
   static let sqlite = StoreUnderTest(
@@ -66,7 +68,8 @@ import Testing
     if let data = FileManager.default.contents(atPath: folder + "/out/results.json") {
       outcome.report = try JSONSerialization.jsonObject(with: data) as? [String: Any] ?? [:]
     }
-    #expect(!FileManager.default.fileExists(atPath: folder + "/out/stores"))
+    outcome.files = Set(FileManager.default.subpaths(atPath: folder + "/out") ?? [])
+    #expect(!outcome.files.contains { $0.hasPrefix("stores-") })
     return outcome
   }
 
@@ -132,6 +135,19 @@ import Testing
       "memory READ memory-packages-2", "sqlite import sqlite-packages-2",
     ]
     #expect(outcome.steps == round + round.map { $0 + " counted" })
+  }
+
+  /// The bug: the folder `stores` beside the results was removed, also if it wasn't the comparison's.
+  @Test("Other files and folders beside the results stay")
+  func otherFiles() throws {
+    let outcome = try compare(
+      rounds: 1,
+      change: { options, _ in
+        try FileManager.default.createDirectory(atPath: options.outputFolder + "/stores", withIntermediateDirectories: true)
+        try "a store".write(toFile: options.outputFolder + "/stores/zoo.sqlite", atomically: true, encoding: .utf8)
+      })
+    #expect(outcome.status == 0)
+    #expect(outcome.files == ["stores", "stores/zoo.sqlite", "results.json", "report.html", "summary.md"])
   }
 
   @Test("One wrong value in one store fails the run and names the store, the phase and both values")

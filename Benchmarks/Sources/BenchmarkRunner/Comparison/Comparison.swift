@@ -21,6 +21,10 @@ public struct Comparison {
   private let complain: (String) -> Void
   private let terminal: Terminal
 
+  /// The folder for stores. It is next to the results, because a temporary folder can be in memory rather than on a disk. Its name is unique,
+  /// because it is removed at the end, with everything in it.
+  private let folder: String
+
   private var ledger = ChecksumLedger()
   private var report: ComparisonReport
   /// Stores that couldn't be created in this round, with the input. Their other workloads are skipped.
@@ -63,6 +67,7 @@ public struct Comparison {
     self.launch = launch ?? { try Self.measure($0, $1, $2) }
     self.print = print
     self.complain = complain
+    folder = options.outputFolder + "/stores-" + UUID().uuidString
     report = ComparisonReport(rounds: options.rounds)
   }
 
@@ -189,9 +194,6 @@ public struct Comparison {
   }
 
   private func storeName(_ step: ComparisonStep) -> String { "\(step.store.name)-\(step.workload.input.rawValue)-\(step.size)" }
-
-  /// The folder for stores. It is next to the results, because a temporary folder can be in memory rather than on a disk.
-  private var folder: String { options.outputFolder + "/stores" }
 
   private static func measure(
     _ step: ComparisonStep, _ path: String, _ packages: WorkloadContext.PackageFiles

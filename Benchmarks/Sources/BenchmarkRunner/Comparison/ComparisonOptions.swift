@@ -12,7 +12,8 @@ public struct ComparisonOptions: Hashable, Sendable {
   public var stores: [String]?
   /// The number of timed runs of each workload.
   public var rounds = 5
-  /// The folder for `results.json` and `report.html`. Stores are created in a subfolder, which is removed at the end.
+  /// The folder for `results.json` and `report.html`. Stores are created in a new subfolder, which is removed at the end. If the process is
+  /// killed, the subfolder `stores-…` remains.
   public var outputFolder = "comparison"
   /// The `results.json` of an earlier comparison to compare with.
   public var baseline: String?
