@@ -72,10 +72,16 @@ enum FixtureValue: Decodable {
   /// The date of a text: a day, or a time with its time zone. Nil for any other text.
   private static func date(_ text: String) -> Date? {
     let day = /\d{4}-\d\d-\d\d/, time = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(?:Z|([+-])(\d\d):?(\d\d))/
-    if text.wholeMatch(of: day) != nil { return try? Date("\(text)T00:00:00Z", strategy: .iso8601) }
-    guard let parts = text.wholeMatch(of: time)?.output, let whole = try? Date("\(parts.1)Z", strategy: .iso8601) else { return nil }
+    if text.wholeMatch(of: day) != nil { return existing("\(text)T00:00:00Z") }
+    guard let parts = text.wholeMatch(of: time)?.output, let whole = existing("\(parts.1)Z") else { return nil }
     let fraction = parts.2.flatMap { Double("0\($0)") } ?? 0
     let minutes = (parts.4.flatMap { Int($0) } ?? 0) * 60 + (parts.5.flatMap { Int($0) } ?? 0)
     return whole.addingTimeInterval(fraction - Double(parts.3 == "-" ? -minutes : minutes) * 60)
+  }
+
+  /// The date of a text in UTC; nil if there is no such day or time. Foundation's parser accepts a 30 February, and returns a day in March.
+  private static func existing(_ text: String) -> Date? {
+    guard let date = try? Date(text, strategy: .iso8601), date.formatted(.iso8601) == text else { return nil }
+    return date
   }
 }

@@ -241,6 +241,10 @@ final class Animal: ManagedObject {
     (#"{"Keeper": [{"$name": "a"}, {"$name": "a"}]}"#, "Keeper[1].$name"), (#"{"Animal": [{"born": "soon"}]}"#, "Animal[0].born"),
     (#"{"Animal": [{"born": "2026-11-25T18:00"}]}"#, "Animal[0].born"),
     (#"{"Animal": [{"born": "2026-11-25 18:00:00Z"}]}"#, "Animal[0].born"),
+    // The bug: these were other days and times.
+    (#"{"Animal": [{"born": "2026-02-30"}]}"#, "Animal[0].born"), (#"{"Animal": [{"born": "2023-02-29T12:00:00Z"}]}"#, "Animal[0].born"),
+    (#"{"Animal": [{"born": "2026-11-25T24:00:00Z"}]}"#, "Animal[0].born"),
+    (#"{"Animal": [{"born": "2026-11-25T10:61:00+01:00"}]}"#, "Animal[0].born"),
   ]) func aMistakeInADocumentIsNamedWithItsPlace(_ document: String, _ place: String) throws {
     let context = try TestContainer(for: Keeper.self).newContext()
     let error = #expect(throws: FixtureError.self) { try context.insertFixtures(document) }
