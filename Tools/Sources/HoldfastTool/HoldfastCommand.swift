@@ -101,8 +101,10 @@ extension ExchangeFormat: ExpressibleByArgument {}
 enum Output {
   static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: TerminalText.escaped(data)) }
 
-  /// Writes a line to standard error.
-  static func note(_ text: String) { FileHandle.standardError.write(TerminalText.escaped(Data("holdfast: \(text)\n".utf8))) }
+  /// Writes a line to standard error. If that isn't possible, the exit code still reports an error.
+  static func note(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: TerminalText.escaped(Data("holdfast: \(text)\n".utf8)))
+  }
 
   /// Runs a command. If it throws, prints the error to standard error and exits with 1.
   static func asking<Result>(_ body: () throws(CommandError) -> Result) throws -> Result {

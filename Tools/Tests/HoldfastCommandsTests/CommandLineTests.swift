@@ -120,6 +120,15 @@ import Testing
     #expect(try run("--generate-completion-script", "bash", in: fixture).output.contains("_holdfast"))
   }
 
+  #if os(Linux)
+    /// The bug: the command trapped.
+    @Test func anErrorThatCannotBeWrittenHasItsExitCode() throws {
+      let fixture = try Fixture()
+      let refused = try CommandProcess(["store", "info", "nowhere.sqlite"], in: fixture, errorsTo: "/dev/full")
+      #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+    }
+  #endif
+
   /// Every key that a report can have.
   private func keys(_ value: Any) -> Set<String> {
     if let list = value as? [Any] { return list.reduce(into: []) { $0.formUnion(keys($1)) } }

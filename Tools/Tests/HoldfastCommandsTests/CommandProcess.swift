@@ -15,8 +15,10 @@ struct CommandProcess {
   static let terminal = "/usr/bin/script"
 
   /// Runs the command without a terminal, in a fixture's folder.
-  init(_ arguments: [String], in fixture: Fixture) throws {
-    try self.init(Self.program, arguments, in: fixture, input: FileHandle.nullDevice)
+  ///
+  /// - Parameter path: Where the command writes its errors. Defaults to nil, which keeps them in ``errors``.
+  init(_ arguments: [String], in fixture: Fixture, errorsTo path: String? = nil) throws {
+    try self.init(Self.program, arguments, in: fixture, input: FileHandle.nullDevice, errorsTo: path)
   }
 
   /// Runs the command on a terminal, on which its user types a line. Its errors are part of the output.
@@ -30,7 +32,7 @@ struct CommandProcess {
     try self.init(URL(fileURLWithPath: Self.terminal), ["-qec", command, "/dev/null"], in: fixture, input: keyboard)
   }
 
-  private init(_ program: URL, _ arguments: [String], in fixture: Fixture, input: Any) throws {
+  private init(_ program: URL, _ arguments: [String], in fixture: Fixture, input: Any, errorsTo path: String? = nil) throws {
     let process = Process()
     process.executableURL = program
     process.arguments = arguments
@@ -38,7 +40,7 @@ struct CommandProcess {
     let files = [fixture.folder.appendingPathComponent(".out"), fixture.folder.appendingPathComponent(".err")]
     for file in files { try Data().write(to: file) }
     process.standardOutput = try FileHandle(forWritingTo: files[0])
-    process.standardError = try FileHandle(forWritingTo: files[1])
+    process.standardError = try FileHandle(forWritingTo: path.map { URL(fileURLWithPath: $0) } ?? files[1])
     process.standardInput = input
     try process.run()
     process.waitUntilExit()
