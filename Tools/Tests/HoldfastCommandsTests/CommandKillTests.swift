@@ -33,8 +33,7 @@ import Testing
 
   private func objectCount(_ path: String) throws -> Int { try StoreSource(path: path).check().objectCount }
 
-  /// Runs a command, and kills it after a time; nil for never. Returns its duration in seconds, and whether it was killed.
-  private func run(_ arguments: [String], in fixture: Fixture, killingAfter seconds: Double?) throws -> (duration: Double, isKilled: Bool) {
+  private func start(_ arguments: [String], in fixture: Fixture) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
     process.arguments = arguments
@@ -42,8 +41,13 @@ import Testing
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    let start = ContinuousClock.now
     try process.run()
+    return process
+  }
+
+  /// Runs a command, and kills it after a time; nil for never. Returns its duration in seconds, and whether it was killed.
+  private func run(_ arguments: [String], in fixture: Fixture, killingAfter seconds: Double?) throws -> (duration: Double, isKilled: Bool) {
+    let begin = ContinuousClock.now, process = try start(arguments, in: fixture)
     if let seconds {
       usleep(UInt32(seconds * 1e6))
       kill(process.processIdentifier, SIGKILL)
@@ -51,7 +55,7 @@ import Testing
     process.waitUntilExit()
     let isKilled = process.terminationReason == .uncaughtSignal
     if !isKilled { #expect(process.terminationStatus == 0, "\(arguments)") }
-    return ((ContinuousClock.now - start) / .seconds(1), isKilled)
+    return ((ContinuousClock.now - begin) / .seconds(1), isKilled)
   }
 
   @Test(arguments: Fixture.Kind.allCases) func anImportThatIsKilledAddsAllObjectsOrNone(kind: Fixture.Kind) throws {
@@ -107,5 +111,18 @@ import Testing
     }
     #expect(kills > 0 && done > 0)
     print("\(kind): \(kills) conversions were killed, \(done) were done")
+  }
+
+  /// The bug: a killed export left a file or folder without all objects, and import accepted the folder.
+  @Test(arguments: ExchangeFormat.allCases) func anExportAppearsWithAllObjects(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("source.json"), output = fixture.path("objects"), count = 5_000
+    try fill(.json(at: source), count)
+    try Data(try model().canonicalJSON()).write(to: URL(fileURLWithPath: fixture.path("model.json")))
+    let process = try start(["store", "export", source, output, "--format", format.rawValue], in: fixture)
+    while process.isRunning && !FileManager.default.fileExists(atPath: output) { usleep(100) }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+    let copy = fixture.path("copy.json")
+    #expect(try StoreSource.importObjects(into: copy, modelPath: fixture.path("model.json"), from: output) == count)
   }
 }

@@ -5,13 +5,16 @@ import HoldfastStore
 extension StoreSource {
   /// Exports all objects to a JSON file, or to a folder with a CSV file for each entity; see ``ExchangeFormat``.
   ///
+  /// The file or folder appears when it is complete. Until then it is in a folder `.holdfast-….export` beside it, which remains if the
+  /// process is killed.
+  ///
   /// - Parameters:
   ///   - destination: A path at which nothing is.
   ///   - format: The format. Defaults to the one that the path's extension names.
   /// - Returns: The number of objects.
   /// - Throws: ``CommandError`` if there is something at the path, or the store can't be read. Nothing is left at the path then.
   @discardableResult public func export(to destination: String, _ format: ExchangeFormat? = nil) throws(CommandError) -> Int {
-    if FileKind(destination) != nil {
+    if StoreExport.isTaken(destination) {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
     do {
@@ -44,30 +47,49 @@ private struct StoreExport {
     generation = context.queryGenerationToken
   }
 
+  /// Whether something is at a path. A link without a target is something, too.
+  static func isTaken(_ path: String) -> Bool {
+    (try? FileManager.default.attributesOfItem(atPath: URL(fileURLWithPath: path).path)) != nil
+  }
+
+  /// Writes everything in a folder of its own beside the destination, and moves it there when it is complete. Otherwise, what an
+  /// interrupted export leaves would look like an export of fewer objects.
   func run() throws -> Int {
-    switch format {
-    case .json:
-      let file = try Output(destination)
-      return try removingOnFailure { try exportJSON(file) }
-    case .csv:
-      do { try FileManager.default.createDirectory(atPath: destination, withIntermediateDirectories: false) } catch {
-        throw CommandError(
-          path: destination, reason: "The folder can't be created. Check that nothing is at its path, and its parent can be written.",
-          cause: error)
-      }
-      return try removingOnFailure(exportCSV)
+    let url = URL(fileURLWithPath: destination)
+    let folder = url.deletingLastPathComponent().appendingPathComponent(".holdfast-\(UUID().uuidString).export")
+    do {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: NSNumber(value: 0o700)])
+    } catch { throw unwritable(error) }
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let new = folder.appendingPathComponent(url.lastPathComponent)
+    do {
+      let count = try format == .json ? exportJSON(to: new.path) : exportCSV(to: new.path)
+      try move(new, to: url)
+      return count
+    } catch let error as CommandError {
+      let path = error.path.replacingOccurrences(of: new.path, with: destination)
+      throw CommandError(path: path, reason: error.reason, cause: error.cause)
     }
   }
 
-  /// Removes what was created at the destination if it can't be written completely. What another process created there isn't removed.
-  private func removingOnFailure(_ export: () throws -> Int) throws -> Int {
-    do { return try export() } catch {
-      try? FileManager.default.removeItem(atPath: destination)
-      throw error
-    }
+  /// Moves a complete file or folder, unless another process has created something at the destination meanwhile.
+  private func move(_ new: URL, to url: URL) throws {
+    // A link is created only if nothing is there. Folders, and files on some disks, can't have one.
+    if format == .json, (try? FileManager.default.linkItem(at: new, to: url)) != nil { return }
+    if Self.isTaken(destination) { throw unwritable(nil) }
+    do { try FileManager.default.moveItem(at: new, to: url) } catch { throw unwritable(error) }
   }
 
-  private func exportJSON(_ file: Output) throws -> Int {
+  private func unwritable(_ cause: (any Error)?) -> CommandError {
+    CommandError(
+      path: destination,
+      reason: "The \(format == .json ? "file" : "folder") can't be created. Check that nothing is at its path, and its folder exists and "
+        + "can be written.", cause: cause)
+  }
+
+  private func exportJSON(to path: String) throws -> Int {
+    let file = try Output(path)
     var count = 0
     try file.write("{")
     for (place, entity) in concreteEntities.enumerated() {
@@ -87,10 +109,11 @@ private struct StoreExport {
     return count
   }
 
-  private func exportCSV() throws -> Int {
+  private func exportCSV(to folder: String) throws -> Int {
+    do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false) } catch { throw unwritable(error) }
     var count = 0
     for entity in concreteEntities {
-      let file = try Output(destination + "/\(entity.name).csv")
+      let file = try Output(folder + "/\(entity.name).csv")
       let names = model.exchangedAttributes(of: entity).map(\.name) + model.exchangedRelationships(of: entity).map(\.name)
       try file.write(CSVText.line([entity.exchangedIDName] + names))
       count += try forEachObject(of: entity) { object, existing in
