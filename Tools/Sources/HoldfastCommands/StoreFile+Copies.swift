@@ -52,7 +52,7 @@ extension StoreFile {
   /// Rebuilds the file without unused space. Does nothing if it has none.
   ///
   /// - Parameter backup: Where the store is copied before it is rebuilt. Defaults to no copy.
-  /// - Returns: The size of the file in bytes, before and after.
+  /// - Returns: The size of the file with its log in bytes, before and after.
   /// - Throws: ``CommandError`` if the store can't be compacted.
   public func compact(backup: String? = nil) throws(CommandError) -> (before: Int, after: Int) {
     let before = Self.byteCount(path)
@@ -77,8 +77,12 @@ extension StoreFile {
     }
   }
 
+  /// The size of a file with the log of a SQLite store, which contains the latest saves until they are moved to the file.
   private static func byteCount(_ path: String) -> Int {
-    (try? URL(fileURLWithPath: path).resolvingSymlinksInPath().resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    return [file, file + "-wal"].reduce(0) { sum, path in
+      sum + ((try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0)
+    }
   }
 
   private func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {

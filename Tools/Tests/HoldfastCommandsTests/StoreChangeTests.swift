@@ -51,6 +51,23 @@ import Testing
     #expect(sizes.before >= 4_096 && sizes.after >= 4_096)
   }
 
+  /// The bug: the log wasn't counted, so a compacted store seemed to have grown.
+  @Test func theSizeBeforeACompactionIncludesTheLog() throws {
+    let fixture = try Fixture(), path = fixture.path("zoo.sqlite"), copy = fixture.path("copy.sqlite")
+    let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: .sqlite(at: path))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for minutes in 0..<500 { try context.insert(entityNamed: "Walk").setValue(.int32(Int32(minutes)), forKey: "minutes") }
+    try context.save()
+    // As a process that is killed leaves them.
+    let files = [copy, copy + "-wal"]
+    for (original, file) in zip([path, path + "-wal"], files) { try FileManager.default.copyItem(atPath: original, toPath: file) }
+    try coordinator.close()
+    let bytes = try files.map { (try FileManager.default.attributesOfItem(atPath: $0)[.size] as? NSNumber)?.intValue ?? 0 }
+    let sizes = try StoreFile(path: copy).compact()
+    #expect(bytes[1] > 0 && sizes.before == bytes[0] + bytes[1] && sizes.after <= sizes.before, "\(sizes), \(bytes)")
+    #expect(try StoreSource(path: copy).check().objectCount == 500)
+  }
+
   /// The file may be removed already when the error occurs, so the copy must not be deleted without looking.
   @Test(arguments: [Fixture.Kind.json, .xml, .binary]) func aMoveThatCannotRemoveTheStoreSaysWhichOneToKeep(kind: Fixture.Kind) throws {
     let fixture = try Fixture(), path = try store(kind, fixture), moved = fixture.path("moved")
