@@ -165,4 +165,16 @@ import Testing
     #expect(read.samples == report.samples && read.summaries == report.summaries && read.machine == report.machine)
     #expect(read.agreement && read.findings == report.findings && read.growth == report.growth)
   }
+
+  /// The bug: only the keys were checked, so figures with another meaning were compared.
+  @Test("A report of another schema is refused, also if it has the same keys", arguments: [1, 3])
+  func otherSchema(_ schema: Int) throws {
+    var report = ComparisonReport(date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 1, samples: [])
+    report.schema = schema
+    let path = NSTemporaryDirectory() + "report-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try report.write(to: path)
+    let error = #expect(throws: UnreadableReport.self) { try ComparisonReport.read(path) }
+    #expect(error?.description.hasPrefix("\(path) isn't a comparison result of schema 2.") == true, "\(error as Any)")
+  }
 }

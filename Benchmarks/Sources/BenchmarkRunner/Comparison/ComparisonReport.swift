@@ -135,7 +135,9 @@ public struct ComparisonReport: Codable, Sendable {
   /// - Throws: ``UnreadableReport`` if the file is missing, or has another version.
   public static func read(_ path: String) throws -> ComparisonReport {
     do {
-      return try JSONDecoder().decode(ComparisonReport.self, from: Data(contentsOf: URL(filePath: path)))
+      let report = try JSONDecoder().decode(ComparisonReport.self, from: Data(contentsOf: URL(filePath: path)))
+      if report.schema == schemaVersion { return report }
+      throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "The schema of the file is \(report.schema)."))
     } catch {
       throw UnreadableReport(path: path, cause: error)
     }
