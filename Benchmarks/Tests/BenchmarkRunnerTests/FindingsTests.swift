@@ -127,6 +127,25 @@ import Testing
     #expect(Finding.of(Summary.of(samples)).map(\.stores) == [["json"]])
   }
 
+  /// The bug: such a figure had a time of 0, which was the fastest, and the memory of 0 bytes.
+  @Test("A figure that was only counted has no time, no ratio and no memory in the printed tables")
+  func onlyCounted() {
+    func report(_ sqlite: [Sample]) -> ComparisonReport {
+      let json = [sample("json", "W2", wall: 1), sample("json", "W2", wall: 1.1, round: 2)]
+      return ComparisonReport(date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 2, samples: json + sqlite)
+    }
+    let now = report([sample("sqlite", "W2", wall: 9, round: 0, requests: 1)])
+    let before = report([sample("sqlite", "W2", wall: 2), sample("sqlite", "W2", wall: 9, round: 0, requests: 3)])
+    #expect(now.summaries.map(\.ratio) == [1, nil])
+    let printed = ComparisonText(now, width: 80).text
+    let kept = printed.split(separator: "\n").first { $0.hasPrefix("kept, all loaded") }
+    #expect(!printed.contains("0.00 µs") && kept?.split(separator: " ").suffix(3) == ["loaded", "0", "B"], "\(printed)")
+    let lines = BaselineText(now, against: before, width: 80).text.split(separator: "\n")
+    let line = lines.first { $0.contains("sqlite") } ?? ""
+    #expect(line.contains("2.00 s") && line.hasSuffix("  -2 requests, -4 statements"), "\(line)")
+    #expect(!line.contains("0.00") && !line.contains("faster"), "\(line)")
+  }
+
   @Test("Among several sizes, the largest decides")
   func largestSize() {
     let samples = [

@@ -9,7 +9,7 @@ public struct BaselineText {
     (self.report, self.baseline, self.width) = (report, baseline, width)
   }
 
-  /// The tables and remarks. Times whose ranges overlap are reported as the same.
+  /// The tables and remarks. Times whose ranges overlap are reported as the same. Figures that were only counted have no times.
   public var text: String {
     let subjects = unique(report.summaries.map { "\(Units.count($0.size)) \($0.input.rawValue)" })
     let tables = subjects.map { subject in
@@ -22,13 +22,16 @@ public struct BaselineText {
     var table = TextTable([("", .left), ("store", .left), ("before", .right), ("now", .right), ("ratio", .right), ("", .left)])
     for now in summaries {
       guard let before = baseline.summaries.first(where: { $0.isSameFigure(as: now) }) else { continue }
+      let isTimed = now.isTimed && before.wall.median > 0
       table.append([
-        PhaseText.of(now.phase, now.input).title, now.store, Units.seconds(before.wall.median), Units.seconds(now.wall.median),
-        before.wall.median > 0 ? decimal(now.wall.median / before.wall.median, places: 2) : "", differences(now, before),
+        PhaseText.of(now.phase, now.input).title, now.store, time(before), time(now),
+        isTimed ? decimal(now.wall.median / before.wall.median, places: 2) : "", differences(now, before),
       ])
     }
     return table.isEmpty ? "" : "\n\(subject), against \(baseline.date)\n\n" + table.text
   }
+
+  private func time(_ summary: Summary) -> String { summary.isTimed ? Units.seconds(summary.wall.median) : "" }
 
   /// Reasons why times aren't meaningful.
   private var remarks: [String] {
@@ -52,7 +55,7 @@ public struct BaselineText {
       guard let now, let before, now != before else { return nil }
       return "\(now > before ? "+" : "")\(Units.count(now - before)) \(name)"
     }
-    return ((hasSpread ? times : []) + counts).joined(separator: ", ")
+    return ((hasSpread && now.isTimed && before.isTimed ? times : []) + counts).joined(separator: ", ")
   }
 }
 

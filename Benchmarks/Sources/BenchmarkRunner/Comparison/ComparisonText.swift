@@ -33,10 +33,11 @@ public struct ComparisonText {
   private var showsSpread: Bool { report.rounds > 1 && 30 + stores.count * 16 <= width }
 
   /// Median wall times, with the range as a percentage of the median. `*` marks the minimum, `~` times within measurement error of
-  /// it.
+  /// it. Figures that were only counted have no times.
   private func times(_ subject: ReportSubject) -> String {
     table("\(subject.title), time", subject) { summary, all in
-      let best = all.min { $0.wall.median < $1.wall.median }
+      guard summary.isTimed else { return "" }
+      let all = all.filter(\.isTimed), best = all.min { $0.wall.median < $1.wall.median }
       let isBest = summary == best, isLike = best.map { summary.wall.overlaps($0.wall) } ?? false
       let mark = stores.count < 2 ? "" : all.count > 1 && isBest ? "*" : all.count > 1 && isLike ? "~" : " "
       let spread = showsSpread ? " ±\(decimal(summary.wall.relative * 50, places: 0))%" : ""
@@ -70,10 +71,11 @@ public struct ComparisonText {
       let cells = stores.map { store in all.first { $0.store == store && $0.phase == phase }.flatMap(cell) ?? "" }
       if cells.contains(where: { !$0.isEmpty }) { table.append([title] + cells) }
     }
-    line("peak while making, saving", "W1") { Units.bytes(Double($0.peakKilobytes) * 1024) }
-    line("peak while loading", "W2") { Units.bytes(Double($0.peakKilobytes) * 1024) }
-    line("kept, all loaded", "W2") { Units.bytes(Double($0.heapDeltaBytes)) }
-    line("of that, per object", "W2") { Units.bytes(Double($0.heapDeltaBytes) / Double(max(1, $0.size + $0.size / 100))) }
+    func timed(_ summary: Summary, _ bytes: Double) -> String? { summary.isTimed ? Units.bytes(bytes) : nil }
+    line("peak while making, saving", "W1") { timed($0, Double($0.peakKilobytes) * 1024) }
+    line("peak while loading", "W2") { timed($0, Double($0.peakKilobytes) * 1024) }
+    line("kept, all loaded", "W2") { timed($0, Double($0.heapDeltaBytes)) }
+    line("of that, per object", "W2") { timed($0, Double($0.heapDeltaBytes) / Double(max(1, $0.size + $0.size / 100))) }
     line("allocations while loading", "W2") { $0.allocations.map(Units.shortCount) }
     line("file", "W1") { $0.fileBytes.map { Units.bytes(Double($0)) } }
     return table.isEmpty ? "" : "\(subject.title), memory and file\n\n" + table.text

@@ -17,7 +17,8 @@ public struct Summary: Hashable, Codable, Sendable {
   public var wall: Spread
   /// The CPU time of all threads in seconds.
   public var cpu: Spread
-  /// The median wall time divided by that of the fastest store in the same phase; nil if the fastest time is too short.
+  /// The median wall time divided by that of the fastest store in the same phase; nil if the fastest time is too short, or the figure was
+  /// only counted.
   public var ratio: Double?
   /// The peak resident memory in KiB.
   public var peakKilobytes: Int64
@@ -58,7 +59,7 @@ public struct Summary: Hashable, Codable, Sendable {
   private static func summaries(_ samples: [Sample], _ stores: [String]) -> [Summary] {
     var all = stores.compactMap { store in Summary(samples.filter { $0.store == store }) }
     let fastest = all.map(\.wall.median).filter { $0 > 0 }.min() ?? 0
-    for index in all.indices where fastest > 0 { all[index].ratio = all[index].wall.median / fastest }
+    for index in all.indices where fastest > 0 && all[index].isTimed { all[index].ratio = all[index].wall.median / fastest }
     return all
   }
 
