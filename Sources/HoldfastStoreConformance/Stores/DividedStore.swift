@@ -22,7 +22,9 @@ final class DividedStore: ForwardingStore {
   }
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    let isSimple = plan == FetchPlan(entity: plan.entity, concreteEntities: plan.concreteEntities, output: plan.output)
+    // A store may decline counts and aggregates, too, and needs no answer to aggregates of attributes that it can't compare.
+    let isReading = plan.output == .rows || plan.output == .keys
+    let isSimple = isReading && plan == FetchPlan(entity: plan.entity, concreteEntities: plan.concreteEntities, output: plan.output)
     guard !isSimple, let coordinator = coordinator.withLock({ $0 }) else {
       return try base.fetch(plan, in: view, options: options, into: sink)
     }
