@@ -118,10 +118,16 @@ extension MappingInference {
   // MARK: Derived attributes
 
   /// Checks that derived values are still right: that what they depend on has the same values as before.
-  mutating func checkDerivedAttributes(_ mappings: [EntityMapping]) {
-    for mapping in mappings {
+  ///
+  /// The others begin without a value, so that the next save of their object computes them. Saves add differences to counts and sums, so
+  /// a wrong number would stay wrong.
+  ///
+  /// - Returns: The mappings without the values that aren't right.
+  mutating func withRightDerivedValues(_ mappings: [EntityMapping]) -> [EntityMapping] {
+    mappings.map { mapping in
+      guard let origin = mapping.source else { return mapping }
       let entity = destination.entities[mapping.destination]
-      guard let origin = mapping.source else { continue }
+      var values = mapping.values
       for attribute in entity.derivedAttributes where mapping.values[attribute.slot.rawValue].source != nil {
         let isSame: Bool =
           switch attribute.derivation {
@@ -136,7 +142,9 @@ extension MappingInference {
           "\(entity.name).\(attribute.name)",
           "It is derived from a property that changes, and a migration doesn't compute values. Use a plan with code, which saves the objects."
         )
+        values[attribute.slot.rawValue] = ValueMapping(source: nil, fallback: .null)
       }
+      return mapping.with(values)
     }
   }
 

@@ -71,8 +71,7 @@ struct MappingInference {
         values: values[entity.index.rawValue] ?? entity.slots.map { _ in ValueMapping(source: nil, fallback: .null) },
         links: links[entity.index.rawValue])
     }
-    checkDerivedAttributes(mappings)
-    return MappingModel(source: source, destination: destination, entityMappings: mappings, rules: rules)
+    return MappingModel(source: source, destination: destination, entityMappings: withRightDerivedValues(mappings), rules: rules)
   }
 
   private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?) -> EntityMapping.Kind {

@@ -27,14 +27,37 @@ public struct MappingModel: Sendable, Hashable {
   }
 
   /// The same mapping, without the links that may be too many for a relationship of the destination.
+  ///
+  /// Values that are derived through them are those of objects without these links.
   package var withoutUncertainLinks: MappingModel {
     let mappings = entityMappings.map { entity in
       EntityMapping(
-        destination: entity.destination, source: entity.source, kind: entity.kind, values: entity.values,
-        links: entity.links.map { link in link.flatMap { $0.needsSingleDestination || $0.needsSingleOwner ? nil : $0 } })
+        destination: entity.destination, source: entity.source, kind: entity.kind, values: valuesWithoutUncertainLinks(entity),
+        links: entity.links.map { link in link.flatMap { $0.isUncertain ? nil : $0 } })
     }
     return MappingModel(source: source, destination: destination, entityMappings: mappings, rules: rules)
   }
+
+  private func valuesWithoutUncertainLinks(_ mapping: EntityMapping) -> [ValueMapping] {
+    let entity = destination.entities[mapping.destination]
+    var values = mapping.values
+    for attribute in entity.derivedAttributes where values[attribute.slot.rawValue].source != nil {
+      switch attribute.derivation {
+      case .count(let name)?, .sum(let name, _)?:
+        guard let relationship = entity.relationship(named: name), isUncertain(relationship) else { continue }
+        values[attribute.slot.rawValue] = ValueMapping(source: nil, fallback: StoreValue.int64(0).converted(to: attribute.type) ?? .null)
+      case .copy(let path)?, .text(_, let path)?:
+        guard let resolved = try? ResolvedPath(path, from: entity, in: destination), resolved.hops.contains(where: isUncertain) else {
+          continue
+        }
+        values[attribute.slot.rawValue] = ValueMapping(source: nil, fallback: .null)
+      case .now?, nil: continue
+      }
+    }
+    return values
+  }
+
+  private func isUncertain(_ relationship: ManagedObjectModel.Relationship) -> Bool { link(relationship)?.isUncertain ?? false }
 
   /// The mapping of an entity of the destination.
   public func mapping(of destination: EntityIndex) -> EntityMapping { entityMappings[destination.rawValue] }
@@ -133,6 +156,11 @@ public struct EntityMapping: Sendable, Hashable, Codable {
   public let values: [ValueMapping]
   /// The source of each relationship's links, by relationship index; nil if the relationship begins without links.
   public let links: [LinkMapping?]
+
+  /// The same mapping with other values.
+  func with(_ values: [ValueMapping]) -> EntityMapping {
+    EntityMapping(destination: destination, source: source, kind: kind, values: values, links: links)
+  }
 }
 
 /// The value of one attribute of migrated objects.
@@ -165,4 +193,7 @@ public struct LinkMapping: Sendable, Hashable, Codable {
   public let losesOwners: Bool
   /// Whether some destinations in the source aren't among ``destinations``.
   public let losesDestinations: Bool
+
+  /// Whether objects may have more links in the source than the destination allows.
+  var isUncertain: Bool { needsSingleDestination || needsSingleOwner }
 }
