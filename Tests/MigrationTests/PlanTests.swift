@@ -47,6 +47,34 @@ import Testing
     #expect(message.contains("The stage none would never run"), "\(message)")
   }
 
+  /// The bug: the plan forgot the first version, so a store of it was migrated to the last one without any code.
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite], [false, true])
+  func versionsCanDifferInTheLayoutOfTheirRowsOnly(_ store: MigratedStore, hasCode: Bool) throws {
+    func version(_ elements: [String], labelled: Bool = false) throws -> ManagedObjectModel {
+      let label = AttributeDescription("label", .string, isOptional: true)
+      return try model(
+        EntityDescription("Dog", attributes: [.composite("home", "Point", isOptional: true)] + (labelled ? [label] : [])),
+        composites: [CompositeDescription("Point", elements.map { AttributeDescription($0, .double, isOptional: true) })])
+    }
+    let place = MigratedStore.Place(store), old = try version(["x"]), between = try version(["x", "y"])
+    let new = try version(["x", "y"], labelled: true)
+    #expect(old.versionDigest == between.versionDigest)
+    var plan = MigrationPlan(from: old)
+    if hasCode {
+      plan.add(between, named: "heights") { stage in
+        try stage.forEach("Dog") { _, new in try new.setValue(StoreValue.double(2.5), forKeyPath: "home.y") }
+      }
+    } else {
+      plan.add(between)
+    }
+    plan.add(new, named: "labels") { stage in
+      try stage.forEach("Dog") { old, new in try new.setValue("at \(Contents.text(old["home.x"]))", forKey: "label") }
+    }
+    try place.fill(old) { try $0.add("Dog", "a", ["home.x": 1.5]) }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(try place.contents(new) == ["Dog a: home.x=1.5 home.y=\(hasCode ? "2.5" : "nil") label=at 1.5"])
+  }
+
   private func plan(_ body: @escaping @Sendable (MigrationStage) throws -> Void = PlanTests.split) -> MigrationPlan {
     var plan = MigrationPlan(from: first)
     plan.add(second)

@@ -5,8 +5,10 @@ public import HoldfastStore
 /// A store of any of these versions is migrated stage by stage to the last one. A stage without code is inferred, as when a store is opened. A
 /// stage with code is for what can't be inferred: its closure gets the old and the new objects together.
 ///
-/// If there are several ways, the one with the fewest stages is used, and of two stages between the same versions the first one. A stage between
-/// versions with equal version hashes is never used.
+/// If there are several ways, the one with the fewest stages is used, and of two stages between the same versions the first one.
+///
+/// Models with equal version hashes and row layouts are the same version, and a stage between them is never used. Stores of other programs
+/// have no layout hashes (``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``), so for them equal version hashes suffice.
 ///
 /// ```swift
 /// var plan = MigrationPlan(from: first)
@@ -57,7 +59,8 @@ public struct MigrationPlan: Sendable {
   /// allow, those relationships are empty.
   ///
   /// - Parameters:
-  ///   - model: The version. If the plan contains it, the stage is another way to it. Traps if it has the version hashes of the version before.
+  ///   - model: The version. If the plan contains it, the stage is another way to it. Traps if it has the version hashes and the layout of
+  ///     the version before.
   ///   - former: An earlier version of the plan, for a stage that skips versions. Defaults to the version that was added last. Traps if the
   ///     plan doesn't contain it.
   ///   - name: The stage's name in errors and progress. If the code of a stage changes, change the name: an interrupted plan isn't continued if
@@ -73,8 +76,8 @@ public struct MigrationPlan: Sendable {
     addStage(to: model, after: former, named: name, isResumable: isResumable, body)
     guard let stage = stages.last, stage.source == stage.destination else { return }
     preconditionFailure(
-      "The stage \(name) would never run, because both of its versions have the same version hashes. Give an entity of the new version another "
-        + "versionHashModifier.")
+      "The stage \(name) would never run, because both of its versions have the same version hashes and layout. Give an entity of the new "
+        + "version another versionHashModifier.")
   }
 
   /// The same, with rules that say what belongs together in the two versions, and the entities into which the code inserts objects by
@@ -103,7 +106,16 @@ public struct MigrationPlan: Sendable {
   /// Adds a version without a stage, unless the plan contains it. The last version remains.
   package mutating func include(_ model: ManagedObjectModel) { if index(of: model) == nil { versions.append(model) } }
 
-  private func index(of model: ManagedObjectModel) -> Int? { versions.firstIndex { $0.versionDigest == model.versionDigest } }
+  private func index(of model: ManagedObjectModel) -> Int? {
+    let digest = Self.digest(model)
+    return versions.firstIndex { Self.digest($0) == digest }
+  }
+
+  /// What distinguishes a version from others: stores compare it when they are opened.
+  private static func digest(_ model: ManagedObjectModel) -> String {
+    let layout = model.layoutDigest
+    return layout.isEmpty ? model.versionDigest : "\(model.versionDigest) \(layout)"
+  }
 
   /// What a stage changes before its code runs.
   func mapping(of stage: Stage) throws -> MappingModel {
@@ -114,15 +126,30 @@ public struct MigrationPlan: Sendable {
 
   /// What distinguishes a stage from those that an interrupted run may have done instead.
   func key(_ stage: Stage) -> String {
-    "\(versions[stage.source].versionDigest) \(versions[stage.destination].versionDigest) \(stage.name ?? "") \(stage.fingerprint)"
+    "\(Self.digest(versions[stage.source])) \(Self.digest(versions[stage.destination])) \(stage.name ?? "") \(stage.fingerprint)"
   }
 
   /// The stages that a store with some metadata still needs, as few as possible; nil if none lead from its version to the last one.
   func stages(after metadata: PersistentStoreMetadata) -> [Stage]? {
-    versions.firstIndex { metadata.isCompatible(with: $0) }.flatMap { stages(from: $0) }
+    guard let version = versions.firstIndex(where: { metadata.isCompatible(with: $0) }) else { return nil }
+    if metadata.entityLayoutHashes != nil { return way(from: version, stages) }
+    // Such a store doesn't show which of several versions with equal version hashes it has. So no stage leads from one to the other.
+    let united = stages.map { stage in
+      var stage = stage
+      (stage.source, stage.destination) = (latest(stage.source), latest(stage.destination))
+      return stage
+    }
+    return way(from: latest(version), united)
   }
 
-  private func stages(from start: Int) -> [Stage]? {
+  /// The last of the versions with the version hashes of one of them.
+  private func latest(_ version: Int) -> Int {
+    func isSame(_ other: ManagedObjectModel) -> Bool { other.versionDigest == versions[version].versionDigest }
+    return isSame(model) ? last : versions.lastIndex(where: isSame) ?? version
+  }
+
+  /// The way with the fewest stages from a version to the last one.
+  private func way(from start: Int, _ stages: [Stage]) -> [Stage]? {
     var paths: [Int: [Stage]] = [start: []], next = [start]
     while let version = next.first, let path = paths[version] {
       if version == last { return path }
@@ -139,7 +166,7 @@ public struct MigrationPlan: Sendable {
   ///
   /// - Throws: ``/HoldfastStore/MigrationError`` if a stage can't be mapped, or no stages lead to the last version and it can't be inferred.
   package func mayLoseData(from former: ManagedObjectModel) throws -> Bool {
-    guard let path = index(of: former).flatMap({ stages(from: $0) }) else {
+    guard let path = index(of: former).flatMap({ way(from: $0, stages) }) else {
       return try MappingModel.inferred(from: former, to: model).mayLoseData
     }
     for stage in path { _ = try mapping(of: stage) }
