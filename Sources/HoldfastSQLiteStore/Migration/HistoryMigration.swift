@@ -4,7 +4,8 @@ import HoldfastStore
 ///
 /// Objects keep their keys, but their entities may have other numbers. Changes of removed entities are deleted. Encoded names of changed
 /// properties, and values of deleted objects, depend on the properties of the model. If an entity's properties differ, they are cleared.
-/// Values of deleted objects get or lose the mark of external storage with their attribute.
+/// Values of deleted objects get or lose the mark of external storage with their attribute. Values before and after changes have the names
+/// of properties, so they are deleted if properties exchange their names.
 struct HistoryMigration {
   let mapping: MappingModel
   let old: StoreSchema
@@ -16,13 +17,16 @@ struct HistoryMigration {
     let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
     let tombstones = try (0..<HistoryTables.tombstoneCount(connection)).map { "ZTOMBSTONE\($0) = NULL" }
     var numbers: [(old: Int64, new: Int64)] = [], withOtherProperties: [Int64] = [], withOtherTombstones: [Int64] = []
+    var withOtherNames: [Int64] = []
     var withOtherMarks: [(number: Int64, column: String, isMarked: Bool)] = []
     for entity in mapping.source.entities {
       guard let destination = mapping.destination(of: entity.index) else { continue }
       let number = old.tables[entity.index].number
       let (before, after) = (former.entities[entity.index.rawValue], plan.entities[destination.rawValue])
-      if before.properties != after.properties { withOtherProperties.append(number) }
-      if before.preservedNames(entity) != after.preservedNames(mapping.destination.entities[destination]) {
+      let target = mapping.mapping(of: destination), exchangesNames = mapping.exchangesNames(target)
+      if exchangesNames { withOtherNames.append(number) }
+      if before.properties != after.properties || exchangesNames { withOtherProperties.append(number) }
+      if !mapping.keepsTombstones(target, former, plan) {
         withOtherTombstones.append(number)
       } else {
         for (place, slots) in zip(before.preserved, after.preserved).enumerated().prefix(tombstones.count) {
@@ -40,8 +44,12 @@ struct HistoryMigration {
       "UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY IN (\(list(withOtherTombstones)))",
       unless: tombstones.isEmpty || withOtherTombstones.isEmpty)
     for (number, column, isMarked) in withOtherMarks { try mark(column, isMarked, number) }
+    let hasValues = try HistoryTables.hasValues(connection)
+    try run(
+      "DELETE FROM \(HistoryTables.values) WHERE Z_PK IN (SELECT Z_PK FROM ACHANGE WHERE ZENTITY IN (\(list(withOtherNames))))",
+      unless: !hasValues || withOtherNames.isEmpty)
     try renumber(numbers.filter { $0.old != $0.new })
-    if try !HistoryTables.hasValues(connection) { return }
+    if !hasValues { return }
     // The values contain object IDs with the names of entities.
     let rest = mapping.renamesEntities ? "" : " WHERE Z_PK NOT IN (SELECT Z_PK FROM ACHANGE)"
     try run("DELETE FROM \(HistoryTables.values)\(rest)")

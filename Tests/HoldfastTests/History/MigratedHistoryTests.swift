@@ -76,6 +76,38 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: values of the former attributes were those of the new attributes with their names.
+  @Test(arguments: HistoryStore.allCases) func namesThatAreExchangedDoNotMeanFormerAttributes(_ store: HistoryStore) throws {
+    func dogs(isNew: Bool) throws -> ManagedObjectModel {
+      let attributes = [("call", "name"), ("name", "call")].map { name, formerName in
+        var attribute = AttributeDescription(name, .string, isOptional: true)
+        attribute.preservesValueInHistoryOnDeletion = true
+        if isNew { attribute.renamingIdentifier = formerName }
+        return attribute
+      }
+      let dog = EntityDescription("Dog", attributes: attributes, userInfo: [EntityDescription.historyValuesKey: "YES"])
+      // Identifiers have no part in the version hashes.
+      return try ManagedObjectModel(entities: [dog] + (isNew ? [EntityDescription("Ant")] : []))
+    }
+    let former = try store.coordinator(try dogs(isNew: false), folder), first = try HistoryModel.context(former)
+    let rex = try HistoryModel.insert("Dog", "Rex", first), fido = try HistoryModel.insert("Dog", "Fido", first)
+    try first.save()
+    try fido.setValue("Fido!", forKey: "name")
+    first.delete(rex)
+    try first.save()
+    let key = fido.objectID.key
+    try former.close()
+    let coordinator = try store.coordinator(try dogs(isNew: true), folder, .ifPresent)
+    let changes = try coordinator.fetchHistory().changes
+    #expect(changes.count == 4 && changes.allSatisfy { $0.changedObjectID.entityName == "Dog" })
+    #expect(changes.allSatisfy { $0.valuesBefore == nil && $0.valuesAfter == nil && $0.tombstone.isEmpty })
+    let update = try #require(changes.first { $0.changeType == .update })
+    #expect(update.changedObjectID.key == key && update.updatedProperties == nil)
+    let context = try HistoryModel.context(coordinator)
+    #expect(try context.existingObject(with: update.changedObjectID).value(forKey: "call").storeValue == .string("Fido!"))
+    try coordinator.close()
+  }
+
   private func photos(external: Bool) throws -> ManagedObjectModel {
     var image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: external)
     var title = AttributeDescription("title", .string, isOptional: true)

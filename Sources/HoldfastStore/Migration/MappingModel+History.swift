@@ -1,0 +1,36 @@
+// What a migration keeps of a store's history, in which properties have the names of the former model.
+extension MappingModel {
+  /// Whether the former name of one of an entity's properties is now that of another one, or its new name was.
+  ///
+  /// Then names in a history would mean other properties.
+  package func exchangesNames(_ mapping: EntityMapping) -> Bool {
+    guard let index = mapping.source else { return false }
+    let former = source.entities[index], new = destination.entities[mapping.destination]
+    let attributes = new.attributes.compactMap { attribute in
+      mapping.values[attribute.slot.rawValue].source.map { (new: attribute.name, former: former.slots[$0].name) }
+    }
+    let relationships = new.relationships.compactMap { relationship in
+      mapping.links[relationship.index.rawValue].flatMap { owning($0) }.map { (new: relationship.name, former: $0.name) }
+    }
+    return (attributes + relationships).contains { names in
+      names.new != names.former && (new.property(named: names.former) != nil || former.property(named: names.new) != nil)
+    }
+  }
+
+  /// The relationship of the source whose owners are the owners of a link mapping, if there is one.
+  private func owning(_ link: LinkMapping) -> ManagedObjectModel.Relationship? {
+    link.isReversed ? source.inverse(of: relationship(link)) : relationship(link)
+  }
+
+  /// Whether the values that a history keeps of an entity's deleted objects are those that it would keep now.
+  ///
+  /// - Parameters:
+  ///   - former: What a history keeps of the source.
+  ///   - plan: What it keeps of the destination.
+  package func keepsTombstones(_ mapping: EntityMapping, _ former: HistoryPlan, _ plan: HistoryPlan) -> Bool {
+    guard let index = mapping.source else { return false }
+    let entity = source.entities[index], before = former.entities[index.rawValue], after = plan.entities[mapping.destination.rawValue]
+    guard before.preservedNames(entity) == after.preservedNames(destination.entities[mapping.destination]) else { return false }
+    return zip(before.preserved, after.preserved).allSatisfy { old, new in mapping.values[new.rawValue].source == old }
+  }
+}
