@@ -35,6 +35,12 @@ public final class StoreIdentity: Sendable {
       numbers[name] = number
       return number
     }
+
+    /// Gives the model's entities numbers.
+    mutating func adopt(_ model: ManagedObjectModel) {
+      byIndex = model.entities.map { number($0.name) }
+      for entity in model.entities { roots[Int(number(entity.name))] = number(model.entities[entity.rootIndex].name) }
+    }
   }
 
   private init(number: UInt32, storeUUID: String, usesReferences: Bool? = nil) {
@@ -84,13 +90,15 @@ public final class StoreIdentity: Sendable {
     names.withLock { names in
       if let former = names.usesReferences, former != usesReferences { return false }
       names.usesReferences = usesReferences
-      names.byIndex = model.entities.map { names.number($0.name) }
-      for entity in model.entities {
-        names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
-      }
+      names.adopt(model)
       return true
     }
   }
+
+  /// Makes the IDs in rows those of a model's entities again.
+  ///
+  /// A store that is opened later with the same UUID, and another version of the model, makes them those of its entities.
+  package func readopt(_ model: ManagedObjectModel) { names.withLock { $0.adopt(model) } }
 
   private func contradiction(_ usesReferences: Bool) -> String {
     usesReferences ? "whose records have numbers, not text identifiers" : "whose records have text identifiers, not numbers"

@@ -108,6 +108,23 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the IDs of destinations were those of the former model's entity with the same number.
+  @Test(arguments: HistoryStore.allCases) func savesOfAPlanKeepTheIDsOfDestinations(_ store: HistoryStore) throws {
+    let fido = try fill(store).fido, old = try HistoryModel.model(keepsValues: true)
+    // Persons get another number.
+    let new = try ManagedObjectModel(entities: old.declarations + [EntityDescription("Ant")])
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "owners") { stage in
+      try stage.forEach("Dog") { _, dog in try dog.setValue(StoreValue.null, forKey: "owner") }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(store.description(store.path(folder), .ifPresent), with: plan)
+    let coordinator = try store.coordinator(new, folder, .ifPresent), context = try HistoryModel.context(coordinator)
+    let ann = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Person")).first)
+    let update = try coordinator.fetchHistory().changes.last { $0.changedObjectID.key == fido && $0.changedObjectID.entityName == "Dog" }
+    #expect(update?.valuesBefore == ["owner": .objectID(ann.objectID)] && update?.valuesAfter == ["owner": .null])
+    try coordinator.close()
+  }
+
   private func photos(external: Bool) throws -> ManagedObjectModel {
     var image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: external)
     var title = AttributeDescription("title", .string, isOptional: true)
