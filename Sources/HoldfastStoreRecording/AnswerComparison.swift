@@ -51,7 +51,7 @@ struct AnswerComparison {
       }
       let name = entity.slots[slot].name
       guard showsValues else { return ("the recorded value of \(name)", "a different value") }
-      let values = (expected.pointer.value(slot, column, idPrefix: nil), actual.pointer.value(slot, column, idPrefix: nil))
+      let values = (expected.pointer.value(slot, column), actual.pointer.value(slot, column))
       return ("\(name) = \(values.0)", "\(values.1)")
     }
     return nil

@@ -83,7 +83,7 @@ struct AnswerDigest {
     guard row.isPresent(slot) else { return 0 }
     switch column {
     case .toOne(let destination): return AnswerDigest.mixed(1, UInt64(bitPattern: recordedKey(row.key(slot), root(destination)).rawValue))
-    case .attribute(.decimal), .attribute(.objectID): return AnswerDigest.digest(of: text(row.value(slot, column, idPrefix: nil)))
+    case .attribute(.decimal), .attribute(.objectID): return AnswerDigest.digest(of: text(row.value(slot, column)))
     case .attribute(let type):
       if hidesExternalValues, let entity, entity.externalSlots.contains(slot) { return 1 }
       switch type.cellKind {

@@ -35,7 +35,7 @@ struct RecordedContents {
       let current = builder ?? RowBatchBuilder(layout: entity.layout, idPrefix: row.batch.idPrefix)
       builder = current
       let values = try entity.layout.slots.map { slot in
-        let value = row.pointer.value(slot, entity.layout.columns[slot], idPrefix: nil)
+        let value = row.pointer.value(slot, entity.layout.columns[slot])
         guard case .externalData = value else { return value }
         return try reader.bytes(row.pointer, slot, of: entity).map { StoreValue.data($0) } ?? .null
       }

@@ -97,7 +97,7 @@ extension RowBatch {
     let builder = RowBatchBuilder(layout: layout, idPrefix: idPrefix)
     for index in 0..<count {
       let row = pointer(index)
-      let values = layout.slots.map { row.value($0, layout.columns[$0], idPrefix: nil).mappingIDs(map) }
+      let values = layout.slots.map { row.value($0, layout.columns[$0]).mappingIDs(map) }
       try builder.append(key: row.key, version: row.version, values: values)
     }
     return builder.seal()

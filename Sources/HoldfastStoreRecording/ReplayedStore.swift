@@ -96,7 +96,7 @@ final class ReplayedStore {
     for index in 0..<batch.count {
       let row = batch[index]
       let values = try entity.layout.slots.map { slot in
-        guard case .externalData(let id) = row[slot] else { return row.pointer.value(slot, batch.layout.columns[slot], idPrefix: nil) }
+        guard case .externalData(let id) = row[slot] else { return row.pointer.value(slot, batch.layout.columns[slot]) }
         return .data(try store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id)))
       }
       try builder.append(key: row.key, version: row.version, values: values)
@@ -125,7 +125,7 @@ final class ReplayedStore {
     defer { view.end() }
     try store.rows(FaultRequest(entity: entity.index, keys: [key]), in: view, options: .none, into: sink)
     guard let row = sink.row, row.batch.layout.slots.contains(slot) else { return .null }
-    return row.pointer.value(slot, row.batch.layout.columns[slot], idPrefix: nil)
+    return row.pointer.value(slot, row.batch.layout.columns[slot])
   }
 }
 

@@ -123,7 +123,7 @@ struct SaveTranslation {
 
   private func values(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> [StoreValue] {
     try entity.layout.slots.map { slot in
-      let column = entity.layout.columns[slot], value = row.value(slot, column, idPrefix: nil)
+      let column = entity.layout.columns[slot], value = row.value(slot, column)
       switch (column, value) {
       case (.toOne(let destination), .int64(let target)): return .key(key(ObjectKey(target), model.entities[destination].rootIndex))
       case (_, .externalData): return try storedValue(entity, key(row.key, entity.rootIndex), slot)

@@ -171,7 +171,7 @@ import Testing
   private final class Names: RowSink {
     var names: [StoreValue] = []
     func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
-      names += (0..<batch.count).map { batch[$0].pointer.value(1, .attribute(.string), idPrefix: nil) }
+      names += (0..<batch.count).map { batch[$0].pointer.value(1, .attribute(.string)) }
       return .more
     }
   }

@@ -6,7 +6,8 @@ import Testing
 @Suite struct RequestShapeTests {
   init() throws {
     let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("age", .integer64)])])
-    id = StoreIdentity.intern(storeUUID: "5E8F0E1C-0000-0000-0000-000000000000", model: model).objectID(entityIndex: 0, key: 7)
+    id = StoreIdentity.intern(storeUUID: "5E8F0E1C-0000-0000-0000-000000000000", model: model)
+      .objectID(entity: model.entities[0], key: 7)
   }
 
   private func coded<Value: Codable>(_ value: Value) throws -> Value {

@@ -269,8 +269,33 @@ import Testing
     }
     #expect(error.code == .alreadyOpen && error.path == "/a", "\(error)")
     // The open store isn't affected.
-    #expect(identity.objectID(entityIndex: dog.index, key: 7) == identity.objectID(entity: dog, key: 7))
+    #expect(identity.objectID(entity: dog, key: 7).uriRepresentation == "x-coredata://\(uuid)/Dog/p7")
     #expect(try StoreIdentity.intern(storedUUID: uuid, model: model, usesReferences: usesReferences) === identity)
+  }
+
+  /// Two copies of a store are open, and one of them was migrated: its model has another entity before the destination.
+  @Test func destinationsAreNamedByTheModelOfTheRowsWhenACopyIsOpenedWithAnother() throws {
+    func version(_ names: String...) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        entities: names.map { EntityDescription($0, attributes: [AttributeDescription("age", .integer64)]) } + [
+          EntityDescription("Dog", relationships: [.toOne("kennel", to: "Kennel", inverse: "dogs")]),
+          EntityDescription("Kennel", relationships: [.toMany("dogs", to: "Dog", inverse: "kennel")]),
+        ])
+    }
+    let uuid = UUID().uuidString, models = [try version(), try version("Cat")]
+    let plan = AggregatePlan(groupBy: [0], columns: [.group(slot: 0)])
+    let identities = models.map { StoreIdentity.intern(storeUUID: uuid, model: $0) }
+    for (model, identity) in zip(models, identities) {
+      let dog = try #require(model.entity(named: "Dog")), kennel = try #require(model.entity(named: "Kennel"))
+      let destination = StoreValue.objectID(identity.objectID(entity: kennel, key: 7))
+      for layout in [dog.layout, plan.layout(in: dog)] {
+        let builder = RowBatchBuilder(layout: layout, idPrefix: identity.prefix(for: dog))
+        try builder.append(key: 1, version: 1, values: [.key(7)])
+        let row = builder.seal()[0]
+        #expect(row[0] == destination && row.pointer.value(0, layout.columns[0]) == .key(7))
+        #expect(dog.historyValues(of: row, idPrefix: identity.prefix(for: dog)) { _ in true } == ["kennel": destination])
+      }
+    }
   }
 
   @Test(.ownThreads) func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {

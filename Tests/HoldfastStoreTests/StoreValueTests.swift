@@ -7,7 +7,7 @@ import Testing
   @Test func objectIDsAreOrderedByTheirURIs() throws {
     let model = try ManagedObjectModel(entities: ["Cat", "Dog"].map { EntityDescription($0, attributes: []) })
     let identity = StoreIdentity.intern(storeUUID: "B5A3E0C1-0000-0000-0000-000000000001", model: model)
-    let ids = [(0, 1), (0, 10), (0, 2), (1, 1), (1, 9)].map { identity.objectID(entityIndex: EntityIndex($0.0), key: ObjectKey($0.1)) }
+    let ids = [(0, 1), (0, 10), (0, 2), (1, 1), (1, 9)].map { identity.objectID(entity: model.entities[$0.0], key: ObjectKey($0.1)) }
     for (place, id) in ids.enumerated() {
       for (otherPlace, other) in ids.enumerated() {
         #expect(ValueComparison.holds(.objectID(id), .lessThan, .objectID(other)) == (place < otherPlace))

@@ -471,7 +471,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       guard let object = parent.registered(entity, derived.rows.pointer(place).key), !object.isDeleted, let row = parent.presentRow(object)
       else { continue }
       for slot in derived.slots(row: place) {
-        let stored = row.value(slot, derived.rows.layout.columns[slot], idPrefix: nil)
+        let stored = row.value(slot, derived.rows.layout.columns[slot])
         // A sum that doesn't fit is an error of the parent's save.
         if let value = try? derived.value(row: place, slot: slot, after: stored) { object.set(slot, value) }
       }

@@ -140,7 +140,7 @@ struct GraphCopy {
         let target = self.key(ObjectKey(row.integer(slot)), model.entities[destination].rootIndex)
         if let target { builder.append(integer: target.rawValue) } else { builder.appendNull() }
       case .attribute(.objectID):
-        let value = row.value(slot, .attribute(.objectID), idPrefix: nil)
+        let value = row.value(slot, .attribute(.objectID))
         // The ID of an object of another store may have no value, but its URI doesn't change.
         if case .objectID(let id) = value {
           builder.append(text: translated(id).uriRepresentation)

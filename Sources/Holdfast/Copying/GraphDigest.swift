@@ -96,7 +96,7 @@ extension GraphReader {
 
   /// An object ID, with the rank instead of the store and key if the object is one of this store.
   private func objectID(_ row: RowPointer, _ slot: SlotIndex) -> String {
-    guard case .objectID(let id) = row.value(slot, .attribute(.objectID), idPrefix: nil) else {
+    guard case .objectID(let id) = row.value(slot, .attribute(.objectID)) else {
       return String(decoding: row.bytes(slot), as: UTF8.self)
     }
     guard id.storeIdentifier == identity.storeUUID, let entity = model.entity(named: id.entityName),

@@ -76,7 +76,7 @@ extension GraphReader {
 
   /// The object of this store that an attribute has as its value.
   private func object(in row: RowPointer, _ slot: SlotIndex) -> (root: EntityIndex, rank: Int)? {
-    guard case .objectID(let id) = row.value(slot, .attribute(.objectID), idPrefix: nil), id.storeIdentifier == identity.storeUUID,
+    guard case .objectID(let id) = row.value(slot, .attribute(.objectID)), id.storeIdentifier == identity.storeUUID,
       let root = model.entity(named: id.entityName)?.rootIndex, let rank = rank(id.key, root)
     else { return nil }
     return (root, rank)

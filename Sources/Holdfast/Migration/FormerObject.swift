@@ -32,7 +32,7 @@ public struct FormerObject {
     guard let slot = entity.slot(named: name), entity.relationship(inSlot: slot) == nil else {
       preconditionFailure("\(entity.name) of the former model has no attribute \(name).")
     }
-    let value = row.pointer.value(slot, entity.layout.columns[slot], idPrefix: nil)
+    let value = row.pointer.value(slot, entity.layout.columns[slot])
     guard case .externalData = value else { return value }
     return try reader.bytes(row.pointer, slot, of: entity).map { .data($0) } ?? .null
   }

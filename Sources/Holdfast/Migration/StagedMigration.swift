@@ -175,8 +175,6 @@ struct StagedMigration {
       let journal = stage.isResumable ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
         try StoreCopier.reading(former, old) { reader, _ in
-          // The former store has the same UUID, and only the new objects have IDs.
-          store.identity.readopt(model)
           try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
           if let unread = reader.unread { throw unread }
         }

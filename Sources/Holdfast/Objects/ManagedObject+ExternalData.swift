@@ -30,7 +30,7 @@ extension ManagedObject {
 
   /// The value of an attribute in a row of the object, read from its external file if it has one.
   final func attributeValue(_ slot: SlotIndex, _ row: RowPointer) throws -> StoreValue {
-    let value = row.value(slot, entity.layout.columns[slot], idPrefix: id)
+    let value = row.value(slot, entity.layout.columns[slot])
     guard case .externalData = value else { return value }
     return try externalData(slot, row).map { .data($0) } ?? .null
   }

@@ -14,7 +14,7 @@ extension DocumentRecord {
       try generation.forEachRow(of: entity.index) { row in
         var record = DocumentRecord(entity: entity.name, key: row.key, version: row.version)
         for (slot, property) in zip(entity.slotIndexes, entity.slots) where row.isPresent(slot) {
-          let value = row.value(slot, property.columnType, idPrefix: nil)
+          let value = row.value(slot, property.columnType)
           if value == .null {
             throw StoreError(
               .unstorableValue, operation: "write the store", path: path,

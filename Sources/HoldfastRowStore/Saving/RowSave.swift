@@ -103,7 +103,7 @@ struct RowSave<Source: RowSource> {
           rows.change(row.key, of: entity) { stored in
             stored?.version = row.version
             for slot in entity.layout.slots where updated.isChanged(row: index, slot: slot) {
-              stored?.values[slot] = row.value(slot, entity.slots[slot].columnType, idPrefix: nil)
+              stored?.values[slot] = row.value(slot, entity.slots[slot].columnType)
             }
           }
         }
@@ -122,7 +122,7 @@ struct RowSave<Source: RowSource> {
               .general, operation: "insert an object of \(entity.name)",
               reason: "The store already has an object with the key \(row.key). Report this as a bug in the program that reserved the key.")
           }
-          let values = entity.layout.slots.map { row.value($0, entity.slots[$0].columnType, idPrefix: nil) }
+          let values = entity.layout.slots.map { row.value($0, entity.slots[$0].columnType) }
           rows.change(row.key, of: entity) {
             $0 = StoredRow(entity: entity.name, key: row.key, version: row.version, values: values)
           }

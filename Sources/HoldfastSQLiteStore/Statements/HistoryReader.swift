@@ -127,7 +127,7 @@ struct HistoryReader {
     let row = builder.seal()[0]
     var values: [String: StoreValue] = [:]
     for slot in preserved {
-      let value = withExtendedLifetime(row) { row.pointer.value(slot, entity.layout.columns[slot], idPrefix: store.prefixes[index]) }
+      let value = withExtendedLifetime(row) { row.pointer.value(slot, entity.layout.columns[slot]) }
       if value != .null && !value.isExternal { values[entity.slots[slot].name] = value }
     }
     return values

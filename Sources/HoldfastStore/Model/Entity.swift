@@ -72,7 +72,7 @@ extension ManagedObjectModel {
 
     init(
       declaration: EntityDescription, index: EntityIndex, namingRank: Int, superentity: Entity?, family: Range<EntityIndex>,
-      isAbstract: [Bool],
+      isAbstract: [Bool], entityNames: [String],
       slots ownSlots: [Slot], composites ownComposites: [CompositeAttribute], transients ownTransients: [TransientAttribute],
       relationships ownRelationships: [Relationship], transientRelationships ownTransientRelationships: [Relationship],
       linksWithoutInverse ownLinks: [Relationship]
@@ -99,7 +99,7 @@ extension ManagedObjectModel {
       attributes = slots.compactMap { if case .attribute(let attribute) = $0 { attribute } else { nil } }
       derivedAttributes = attributes.filter { $0.derivation != nil }
       toManyRelationships = relationships.filter(\.isToMany)
-      layout = RowLayout(slots.map(\.columnType))
+      layout = RowLayout(slots.map(\.columnType), entityNames: entityNames)
       uniquenessConstraints = (superentity?.uniquenessConstraints ?? []) + declaration.uniquenessConstraints
       inheritedConstraintCount = superentity?.uniquenessConstraints.count ?? 0
       indexes = declaration.indexes.filter { !$0.isIgnored }

@@ -2,6 +2,8 @@
 struct ModelFreezer {
   private let declarations: [EntityDescription]
   private let indexByName: [String: Int]
+  /// The names of all entities, one array for the layouts of all of them.
+  private let names: [String]
   private let shapes: [Shape]
   /// The rank of each entity in the order that names links.
   private let namingRanks: [Int]
@@ -26,6 +28,7 @@ struct ModelFreezer {
   init(_ declarations: [EntityDescription], _ composites: [CompositeDescription]) {
     self.declarations = declarations
     indexByName = Dictionary(uniqueKeysWithValues: declarations.enumerated().map { ($1.name, $0) })
+    names = declarations.map(\.name)
     shapes = ModelFreezer.shapes(declarations, composites, indexByName)
     namingRanks = ModelOrder.namingRanks(declarations)
   }
@@ -122,7 +125,8 @@ struct ModelFreezer {
     return ManagedObjectModel.Entity(
       declaration: declaration, index: EntityIndex(index), namingRank: namingRanks[index], superentity: shape.superIndex.map { frozen[$0] },
       family: EntityIndex(index)..<EntityIndex(shape.familyEnd),
-      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, composites: composites(shape),
+      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, entityNames: names, slots: slots,
+      composites: composites(shape),
       transients: transients(declaration, inherited: shape.superIndex.map { frozen[$0].transientAttributes.count } ?? 0),
       relationships: relationships, transientRelationships: frozenTransientRelationships(of: index),
       linksWithoutInverse: linksWithoutInverse)

@@ -132,7 +132,7 @@ public final class RowAggregator {
 
   /// NaN isn't part of the order of values, so it is an extreme only if there is no other value.
   private func extend(_ row: RowPointer, _ slot: SlotIndex, _ extreme: inout StoreValue, by sign: Int) {
-    let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
+    let value = row.value(slot, entity.layout.columns[slot])
     if extreme == .null || extreme.isNaN || ValueComparison.order(value, extreme, [])?.signum() == sign { extreme = value }
   }
 
@@ -161,7 +161,7 @@ public final class RowAggregator {
   }
 
   private func newGroup(_ row: RowPointer, _ idPrefix: ManagedObjectID?) -> Int {
-    append(plan.groupBy.map { row.value($0, entity.layout.columns[$0], idPrefix: idPrefix) })
+    append(plan.groupBy.map { row.value($0, in: entity.layout, idPrefix: idPrefix) })
     return groups.count - 1
   }
 

@@ -247,7 +247,7 @@ struct PredicateCompiler {
       let hops = resolved.hops
       if !hops.isEmpty { addPath(hops) }
       return { row, source in
-        PredicateCompiler.follow(hops, row, source)?.value(slot, column, idPrefix: nil) ?? .null
+        PredicateCompiler.follow(hops, row, source)?.value(slot, column) ?? .null
       }
     case .count(let path):
       let (hops, relationship) = try toMany(path, entity)

@@ -50,7 +50,7 @@ struct SlotTest {
 
   private func generalTest() -> Test {
     let (slot, column, op, constant, folding) = (slot, column, op, constant, folding)
-    return { ValueComparison.holds($0.value(slot, column, idPrefix: nil), op, constant, folding) }
+    return { ValueComparison.holds($0.value(slot, column), op, constant, folding) }
   }
 
   private func integerTest() -> Test? {

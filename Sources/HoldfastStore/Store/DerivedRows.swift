@@ -49,7 +49,7 @@ extension SaveRequest {
     /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` if a sum doesn't fit the attribute.
     public func value(row: Int, slot: SlotIndex, after stored: StoreValue) throws -> StoreValue {
       guard case .attribute(let type) = rows.layout.columns[slot] else { return stored }
-      let given = rows.pointer(row).value(slot, rows.layout.columns[slot], idPrefix: nil)
+      let given = rows.pointer(row).value(slot, rows.layout.columns[slot])
       if isSet(row: row, slot: slot) { return given }
       guard isAdded(row: row, slot: slot), stored != .null, given != .null else { return stored }
       if let sum = DerivedRows.sum(stored, given, type) { return sum }
@@ -81,7 +81,7 @@ extension SaveRequest {
         } else if isAdded(row: index, slot: slot) {
           let column = builder.layout.columns[slot]
           do {
-            let value = try value(row: index, slot: slot, after: stored.value(slot, column, idPrefix: nil))
+            let value = try value(row: index, slot: slot, after: stored.value(slot, column))
             if !builder.appendValue(value, column) { builder.appendNull() }
           } catch {
             builder.cancelRow()

@@ -27,7 +27,7 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
 
   /// The layout of the result's rows.
   public func layout(in entity: ManagedObjectModel.Entity) -> RowLayout {
-    RowLayout(columns.map { $0.columnType(in: entity) })
+    RowLayout(columns.map { $0.columnType(in: entity) }, entityNames: entity.layout.entityNames)
   }
 }
 

@@ -16,7 +16,7 @@ public struct CodedRows: Sendable, Codable {
     idPrefix = batch.idPrefix.flatMap { $0.identity.storeUUID.isEmpty ? nil : $0.uriRepresentation }
     rows = (0..<batch.count).map { index in
       let pointer = batch.pointer(index)
-      let values = batch.layout.slots.map { pointer.value($0, batch.layout.columns[$0], idPrefix: nil) }
+      let values = batch.layout.slots.map { pointer.value($0, batch.layout.columns[$0]) }
       return Row(key: pointer.key, version: pointer.version, values: values)
     }
   }

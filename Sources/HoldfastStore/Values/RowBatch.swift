@@ -77,10 +77,13 @@ public struct RowView: Sendable {
   /// The value in a slot.
   ///
   /// Bytes that aren't a value of the column's type read as null. Only an index out of range traps.
+  ///
+  /// A to-one destination is an object ID. It is a key as a whole number if a model hasn't created the batch's layout, such as that of
+  /// decoded rows.
   public subscript(slot: SlotIndex) -> StoreValue {
     precondition(
       batch.layout.slots.contains(slot), "Slot \(slot) is out of range: the row has \(batch.layout.columns.count) slots.")
-    return pointer.value(slot, batch.layout.columns[slot], idPrefix: batch.idPrefix)
+    return pointer.value(slot, in: batch.layout, idPrefix: batch.idPrefix)
   }
 
   /// All values, in slot order.

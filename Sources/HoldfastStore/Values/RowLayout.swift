@@ -41,13 +41,18 @@ public final class RowLayout: Sendable, Hashable {
   public let fixedByteCount: Int
   /// The slots that contain text or bytes.
   @usableFromInline package let byteSlots: [SlotIndex]
+  /// The names of all entities of the model, by index: those of to-one destinations. Empty for a layout that a model hasn't created.
+  let entityNames: [String]
 
   /// The indexes of all slots.
   @inlinable public var slots: Range<SlotIndex> { 0..<SlotIndex(columns.count) }
 
   /// Creates a layout with these columns.
-  public init(_ columns: [ColumnType]) {
+  public convenience init(_ columns: [ColumnType]) { self.init(columns, entityNames: []) }
+
+  init(_ columns: [ColumnType], entityNames: [String]) {
     self.columns = columns
+    self.entityNames = entityNames
     let kinds = columns.map(\.cellKind)
     self.kinds = kinds
     byteSlots = (0..<SlotIndex(kinds.count)).filter { kinds[$0] == .bytes }

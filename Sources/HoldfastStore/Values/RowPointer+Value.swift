@@ -5,21 +5,31 @@
 #endif
 
 extension RowPointer {
-  /// The value in a slot as a ``StoreValue``.
+  /// The value in a slot as a ``StoreValue``. The key of a to-one destination is returned as a whole number.
   ///
   /// - Parameters:
   ///   - slot: The slot.
   ///   - column: The type of the slot.
-  ///   - idPrefix: An ID from the row's store, which is the prefix of to-one destination IDs. If nil, a destination's key is returned as a
-  ///     whole number.
-  public func value(_ slot: SlotIndex, _ column: ColumnType, idPrefix: ManagedObjectID?) -> StoreValue {
+  public func value(_ slot: SlotIndex, _ column: ColumnType) -> StoreValue {
     guard isPresent(slot) else { return .null }
     switch column {
     case .attribute(let type): return value(slot, type)
-    case .toOne(let destination):
-      guard let idPrefix else { return .int64(integer(slot)) }
-      return .objectID(StoreIdentity.targetID(of: idPrefix, destination: destination, key: key(slot)))
+    case .toOne: return .int64(integer(slot))
     }
+  }
+
+  /// The value in a slot as a ``StoreValue``. A to-one destination is returned as an object ID.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot.
+  ///   - layout: The layout of an entity. If a model hasn't created it, the key of a destination is returned as a whole number.
+  ///   - idPrefix: An ID from the row's store. If nil, the key of a destination is returned as a whole number.
+  public func value(_ slot: SlotIndex, in layout: RowLayout, idPrefix: ManagedObjectID?) -> StoreValue {
+    let column = layout.columns[slot]
+    guard case .toOne(let destination) = column, isPresent(slot), let idPrefix, destination.rawValue < layout.entityNames.count else {
+      return value(slot, column)
+    }
+    return .objectID(idPrefix.identity.objectID(entityName: layout.entityNames[destination], key: key(slot)))
   }
 
   /// The attribute value in a slot. Requires that the slot has a value.

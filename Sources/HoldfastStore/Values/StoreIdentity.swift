@@ -22,8 +22,6 @@ public final class StoreIdentity: Sendable {
     var all: [String] = []
     var numbers: [String: UInt16] = [:]
     var roots: [UInt16] = []
-    /// The numbers of the model's entities, by index in the model.
-    var byIndex: [UInt16] = []
     /// Whether the keys are those of ``references``; nil until the store is opened.
     var usesReferences: Bool?
 
@@ -34,12 +32,6 @@ public final class StoreIdentity: Sendable {
       roots.append(number)
       numbers[name] = number
       return number
-    }
-
-    /// Gives the model's entities numbers.
-    mutating func adopt(_ model: ManagedObjectModel) {
-      byIndex = model.entities.map { number($0.name) }
-      for entity in model.entities { roots[Int(number(entity.name))] = number(model.entities[entity.rootIndex].name) }
     }
   }
 
@@ -90,15 +82,12 @@ public final class StoreIdentity: Sendable {
     names.withLock { names in
       if let former = names.usesReferences, former != usesReferences { return false }
       names.usesReferences = usesReferences
-      names.adopt(model)
+      for entity in model.entities {
+        names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
+      }
       return true
     }
   }
-
-  /// Makes the IDs in rows those of a model's entities again.
-  ///
-  /// A store that is opened later with the same UUID, and another version of the model, makes them those of its entities.
-  package func readopt(_ model: ManagedObjectModel) { names.withLock { $0.adopt(model) } }
 
   private func contradiction(_ usesReferences: Bool) -> String {
     usesReferences ? "whose records have numbers, not text identifiers" : "whose records have text identifiers, not numbers"
@@ -126,19 +115,6 @@ public final class StoreIdentity: Sendable {
   func objectID(mentionedEntity name: String, key: ObjectKey) -> ManagedObjectID? {
     let isKnownOrNew = names.withLock { $0.numbers[name] != nil || $0.all.count < 16_384 }
     return isKnownOrNew ? objectID(entityName: name, key: key) : nil
-  }
-
-  /// Returns the ID of an object, given the index of its entity in the model.
-  public func objectID(entityIndex: EntityIndex, key: ObjectKey) -> ManagedObjectID {
-    let (root, entity) = names.withLock { names in
-      let entity = entityIndex.rawValue < names.byIndex.count ? names.byIndex[entityIndex] : 0
-      return (Int(entity) < names.roots.count ? names.roots[Int(entity)] : 0, entity)
-    }
-    return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
-  }
-
-  static func targetID(of source: ManagedObjectID, destination: EntityIndex, key: ObjectKey) -> ManagedObjectID {
-    known(source.storeNumber).objectID(entityIndex: destination, key: key)
   }
 
   func entityName(_ number: UInt16) -> String {

@@ -157,7 +157,7 @@ private final class StoredRowSink: RowSink {
 
   /// A value, with the bytes of an external file instead of its name.
   private func value(_ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex) throws -> StoreValue {
-    let value = row.pointer.value(slot, entity.slots[slot].columnType, idPrefix: nil)
+    let value = row.pointer.value(slot, entity.slots[slot].columnType)
     guard case .externalData(let id) = value else { return value }
     return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id), options: options))
   }

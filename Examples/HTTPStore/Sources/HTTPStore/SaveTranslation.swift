@@ -72,7 +72,7 @@ struct SaveTranslation {
   }
 
   private func value(_ row: RowPointer, _ slot: SlotIndex, _ entity: ManagedObjectModel.Entity) -> FieldValue {
-    FieldValue(row.value(slot, entity.slots[slot].columnType, idPrefix: nil))
+    FieldValue(row.value(slot, entity.slots[slot].columnType))
   }
 
   private mutating func addDerived(_ derived: SaveRequest.DerivedRows, _ entity: ManagedObjectModel.Entity) {

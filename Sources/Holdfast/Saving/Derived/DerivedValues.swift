@@ -61,7 +61,7 @@ final class DerivedValues {
       case .following(let following):
         let change = changes[following.number][row.key]
         return Cell(
-          slot: following.slot, value: change?.value ?? found.value(following.slot, entity.layout.columns[following.slot], idPrefix: nil),
+          slot: following.slot, value: change?.value ?? found.value(following.slot, entity.layout.columns[following.slot]),
           isSet: change != nil && change?.added == nil)
       }
     }

@@ -15,7 +15,7 @@ extension Deriving {
   private func change(_ path: DerivationPlan.Path, _ key: ObjectKey, _ value: StoreValue) {
     if !isNew(path.entity.index, key) {
       guard let found = stored.row(root: path.entity.rootIndex, key), path.entity.familyIndexes.contains(found.entity) else { return }
-      if found.row.value(path.attribute.slot, .attribute(path.attribute.type), idPrefix: nil) == value { return }
+      if found.row.value(path.attribute.slot, .attribute(path.attribute.type)) == value { return }
     }
     values.changes[path.number][key] = DerivedValues.Change(value: value, added: nil)
   }

@@ -233,7 +233,7 @@ final class Deriving {
       let base = stored.row(root: aggregate.entity.rootIndex, owner)?.row
       if let base,
         sum.stored(in: aggregate.attribute.type)
-          == base.value(aggregate.attribute.slot, .attribute(aggregate.attribute.type), idPrefix: nil)
+          == base.value(aggregate.attribute.slot, .attribute(aggregate.attribute.type))
       {
         values.changes[aggregate.number][owner] = nil
       } else {

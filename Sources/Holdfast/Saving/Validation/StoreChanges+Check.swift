@@ -50,7 +50,7 @@ extension StoreChanges {
     try coordinator.check(stored)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
-      let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
+      let values = slots.map { row.value($0, entity.layout.columns[$0]) }
       guard let object = new[values], object.objectKey != row.key else { return }
       // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.changesItsRow { return }
@@ -72,7 +72,7 @@ extension StoreChanges {
     let row = object.readRow
     // Date 0 represents the date of the save. It is equal for all objects of a save, so models don't require it to be unique.
     let own = context.graph.derivations?.own[object.flags.entityIndex].first { $0.slot == slot }
-    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot], idPrefix: nil)
+    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot])
   }
 
   /// Compares the stored rows with what the context had read, for stores that don't compare versions.

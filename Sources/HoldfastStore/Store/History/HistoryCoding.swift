@@ -44,7 +44,7 @@ extension ManagedObjectModel.Entity {
   public func historyValues(of row: RowView, idPrefix: ManagedObjectID, where isIncluded: (SlotIndex) -> Bool) -> [String: StoreValue] {
     var values: [String: StoreValue] = [:]
     for slot in slotIndexes where isIncluded(slot) {
-      let value = withExtendedLifetime(row) { row.pointer.value(slot, layout.columns[slot], idPrefix: idPrefix) }
+      let value = withExtendedLifetime(row) { row.pointer.value(slot, in: layout, idPrefix: idPrefix) }
       if !value.isExternal { values[slots[slot].name] = value }
     }
     return values
