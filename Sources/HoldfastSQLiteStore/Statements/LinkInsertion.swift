@@ -15,7 +15,7 @@ struct LinkInsertion {
   /// The number of links that one statement inserts.
   static let linksPerStatement = 16
 
-  /// Inserts links, except those that the table has. The rest, less than a full statement, is inserted one by one.
+  /// Inserts links, except those that the table has already. The rest, less than a full statement, is inserted one by one.
   func run(_ links: [SaveRequest.Link]) throws(StoreError) {
     let full = links.count / LinkInsertion.linksPerStatement * LinkInsertion.linksPerStatement
     try run(links[..<full], LinkInsertion.linksPerStatement)
@@ -33,6 +33,21 @@ struct LinkInsertion {
         statement.bind(links[start + place].target, at: 2 * place + 2)
       }
       try statement.run()
+      if writer.changes < count { try check(links[start..<start + count]) }
+    }
+  }
+
+  /// Checks links of which the last statement ignored some. The table has these, unless they violate a unique index of another program.
+  private func check(_ links: ArraySlice<SaveRequest.Link>) throws(StoreError) {
+    let select = try writer.statement("SELECT 1 FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2")
+    for link in links {
+      select.bind(link.source, at: 1)
+      select.bind(link.target, at: 2)
+      defer { select.reset() }
+      if try select.step() { continue }
+      throw StoreError(
+        .constraintConflict, operation: writer.operation, path: writer.path,
+        reason: "A unique index of another program on \(table) doesn't allow a link. Remove the index.")
     }
   }
 }

@@ -177,7 +177,7 @@ import Testing
       return tested.store.statementCount - before
     }
     _ = try add(keys.prefix(1), to: keys[0])
-    let one = try add(keys.prefix(1), to: keys[0])
+    let one = try add(keys[1..<2], to: keys[0])
     for (place, count) in [size - 1, size, size + 1, 2 * size - 1, 2 * size, 2 * size + 1].enumerated() {
       let source = keys[place + 1], statements = try add(keys.prefix(count), to: source)
       #expect(try tested.targets("Person", "friendOf", [source]) == [Array(keys.prefix(count))])

@@ -174,6 +174,28 @@ import Testing
     try open(isReadOnly: false)
   }
 
+  /// Several links are inserted by one statement, which ignores those that the table has.
+  @Test(arguments: [1, 40]) func aLinkThatAnIndexOfAnotherProgramRefusesIsAnError(count: Int) throws {
+    try makeStore()
+    let name = try #require(
+      SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
+    let column = try #require(
+      SQL.rows(folder.file(), "SELECT name FROM pragma_table_info('\(name)') WHERE name LIKE '%BOOKS'").first?.first)
+    try run("CREATE UNIQUE INDEX one ON \(name) (\(column))")
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.file()))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let book = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).first)
+    let readers = try (0...count).map { _ in try context.insert(entityNamed: "Reader") }
+    try book.setValue(Array(readers.prefix(1)), forKey: "readers")
+    try context.save()
+    try book.setValue(readers, forKey: "readers")
+    let error = #expect(throws: PersistenceError.self) { try context.save() }
+    let reason = (error?.cause as? StoreError)?.reason
+    #expect(error?.code == .constraintConflict && reason?.contains(name) == true, "\(String(describing: error))")
+    try coordinator.close()
+    #expect(try SQL.rows(folder.file(), "SELECT count(*) FROM \(name)").first?.first == "1")
+  }
+
   // MARK: Triggers
 
   @Test(
