@@ -47,7 +47,10 @@ struct Upsert {
     links.connect(to: remaining, replacesAll: resolution == .overwrite) { slot in
       resolution.prefersObject || !remaining.readRow.isPresent(slot)
     }
-    if remaining !== object { leave() }
+    if remaining !== object {
+      copyTransients(to: remaining, resolution)
+      leave()
+    }
     if case .values(let values) = resolution { try remaining.setPolicyValues(values, merged) }
   }
 
@@ -73,6 +76,17 @@ struct Upsert {
     return layout.slots.filter { slot in
       if layout.kinds[slot] == .key || derived.contains(slot) { return false }
       return resolution == .overwrite || row.differs(from: initial, slot, layout.kinds[slot])
+    }
+  }
+
+  /// Copies transient values to the other object: those that are preferred, and those that it lacks.
+  private func copyTransients(to other: ManagedObject, _ resolution: MergeResolution) {
+    _ = other.readRow
+    for attribute in object.entity.transientAttributes {
+      let index = attribute.index, value: Any? = object[transient: index]
+      let isSet = value != nil && (attribute.defaultValue == nil || (try? object.transientValue(attribute)) != attribute.defaultValue)
+      let isPreferred = resolution == .overwrite || resolution.prefersObject && isSet
+      if isPreferred || value != nil && !other.hasTransient(index) { other[transient: index] = value }
     }
   }
 

@@ -117,6 +117,37 @@ import Testing
     #expect(dogs.map(\.name) == [old.name] && dogs[0].vaccinations.count == 1 && dogs[0].notes == old.notes)
   }
 
+  /// The object in the context gets the transient values that it lacks under each policy, as a new object that takes a stored one's place
+  /// keeps its own.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func transientValuesAreMergedIntoTheObjectInTheContext(_ store: TestStore, _ policy: Policy) throws {
+    let names = ["both", "given", "kept", "preset"]
+    let transients = names.map {
+      AttributeDescription($0, .string, isOptional: true, isTransient: true, default: $0 == "preset" ? .string("default") : nil)
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Dog", attributes: [AttributeDescription("chip", .integer64)] + transients, uniquenessConstraints: [["chip"]])
+    ])
+    let context = try store.makePlace(model: model, classes: []).context()
+    context.mergePolicy = policy.policy
+    let old = try context.insert(entityNamed: "Dog")
+    try old.setValue(7, forKey: "chip")
+    try context.save()
+    for name in ["both", "kept", "preset"] { try old.setValue("old", forKey: name) }
+    let new = try context.insert(entityNamed: "Dog")
+    try new.setValue(7, forKey: "chip")
+    for name in ["both", "given"] { try new.setValue("new", forKey: name) }
+    try context.save()
+    #expect(new.isInaccessible && !old.isInaccessible && !context.hasChanges)
+    let values = try names.map { try old.value(forKey: $0).storeValue }
+    let isOverwritten = policy == .overwrite
+    let expected: [StoreValue] = [
+      .string(policy.prefersOurs ? "new" : "old"), .string("new"), isOverwritten ? .null : .string("old"),
+      .string(isOverwritten ? "default" : "old"),
+    ]
+    #expect(values == expected)
+  }
+
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func severalNewObjectsWithTheSameValuesBecomeOne(_ store: TestStore, _ policy: Policy) throws {
     let place = try store.makePlace(), context = try place.context()
