@@ -40,13 +40,19 @@ extension ManagedObject {
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
-    _ = readRow
-    guard let value = toMany?[transient: attribute.index, plan] else { return .null }
-    let said = (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
+    let said = transientStoreValue(attribute.index)
+    if !hasTransient(attribute.index) { return .null }
     if let said = attribute.type.isUntyped ? said : said?.converted(to: attribute.type) { return said }
     throw PersistenceError(
       .wrongType, objectID: id, property: attribute.name,
       reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
+  }
+
+  /// The value that was set, in the type of its Swift value; nil when a `StoreValue` can't represent it.
+  final func transientStoreValue(_ index: Int) -> StoreValue? {
+    _ = readRow
+    guard let value = toMany?[transient: index, plan] else { return nil }
+    return (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
   }
 
   /// The value converted to the attribute's type. Changes nothing.

@@ -135,6 +135,35 @@ import Testing
     try context.save()
   }
 
+  @Test(arguments: TestStore.allCases) func aNumberBeyondTheTypeOfTheModelCannotBeSaved(_ store: TestStore) throws {
+    let context = try store.makeAtlas().context(), spot = context.spot("A")
+    for (hits, code) in [(3_000_000_000, PersistenceError.Code.numberTooLarge), (-3_000_000_000, .numberTooSmall)] {
+      spot.hits = hits
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(error.code == code && error.property == "hits" && error.validation?.value == .int64(Int64(hits)))
+    }
+    spot.hits = Int(Int32.max)
+    try context.save()
+  }
+
+  /// The number has no exact value of the type.
+  @Test func theRangeOfTheModelHoldsForNumbersOfAWiderType() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [
+          AttributeDescription("rating", .float, isOptional: true, isTransient: true, validation: .range(.float(0), .float(5)))
+        ])
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
+    let note = try context.insert(entityNamed: "Note")
+    note[transient: 0] = 9.1
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .numberTooLarge && error.property == "rating")
+    note[transient: 0] = 4.1
+    try context.save()
+  }
+
   @Test(arguments: TestStore.allCases) func theRulesOfTheModelHoldForThem(_ store: TestStore) throws {
     final class Judge: ManagedObject {
       override class var entityName: String { "Note" }

@@ -17,21 +17,34 @@ struct TransientCheck: Sendable {
   /// The failure of an object's transient value; nil when it is valid.
   ///
   /// Fetched objects have no transient values until they are set, so only new objects are required to have them. Values that a `StoreValue`
-  /// can't represent are left to the class's own validation.
+  /// can't represent, and values of another kind than the attribute's, are left to the class's own validation. A number is checked even if
+  /// the attribute's type can't represent it, because the Swift type may be wider.
   func failure(_ object: ManagedObject) -> PersistenceError? {
     guard object.hasTransient(attribute.index) else { return object.isInserted ? failure(.null, object) : nil }
-    guard !attribute.type.isUntyped, let value = try? object.transientValue(attribute) else { return nil }
+    guard !attribute.type.isUntyped, let value = object.transientStoreValue(attribute.index) else { return nil }
     return failure(value, object)
   }
 
   func failure(_ value: StoreValue, _ object: ManagedObject) -> PersistenceError? {
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
-    guard builder.appendValue(value, layout.columns[0]) else {
-      return PersistenceError(.wrongType, objectID: object.id, property: attribute.name, reason: "The value isn't of the property's type.")
-    }
+    guard append(value, to: builder) else { return nil }
     builder.endRow()
     let row = builder.seal()
     return withExtendedLifetime(row) { check.failure(row.pointer(0), object) }
+  }
+
+  private func append(_ value: StoreValue, to builder: RowBatchBuilder) -> Bool {
+    if builder.appendValue(value, layout.columns[0]) { return true }
+    switch (attribute.type, value) {
+    case (.integer16, _), (.integer32, _), (.boolean, _):
+      guard let number = value.integer else { return false }
+      builder.append(integer: number)
+      return true
+    case (.float, .double(let number)):
+      builder.append(real: number)
+      return true
+    default: return false
+    }
   }
 }
