@@ -27,7 +27,9 @@ extension ManagedObjectContext {
 
   /// Returns the object with an ID, as a fault unless it is registered.
   ///
-  /// Never sends a store request, so it doesn't check whether a row exists.
+  /// Never sends a store request, so it doesn't check whether a row exists. The ID must name the object's own entity. If it may name a
+  /// superentity, for example because you composed its URI, call ``existingObject(with:)``: a fault of the superentity can't be read, and a
+  /// save of it fails with ``PersistenceError/Code/conflict``.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if the ID is of another store, or a temporary ID unknown to
   ///   this context.
