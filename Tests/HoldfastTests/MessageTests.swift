@@ -358,6 +358,26 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  @Test(arguments: TestStore.withChild) func aFetchReturnsNothingThatADeletionInItsHandlerCascades(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), context = try place.context()
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = fido
+    }
+    try context.save()
+    var deleted: [ManagedObjectID] = []
+    let observation = context.onChange { context, changes in
+      deleted += changes.deleted
+      if !fido.isDeleted { context.delete(fido) }
+    }
+    rex.age += 1
+    #expect(try context.fetch(FetchRequest<Vaccination>()).isEmpty && shot.isDeleted)
+    #expect(try context.count(for: FetchRequest<Vaccination>()) == 0 && Set(deleted) == [fido.objectID, shot.objectID])
+    withExtendedLifetime(observation) {}
+  }
+
   /// The bug: the delete rules of an object that was already among the changes weren't applied, and its vaccination stayed.
   @Test(arguments: TestStore.allCases) func whatAHandlerDeletesWhenItReceivesTheLastChangesOfASaveIsCascaded(_ store: TestStore) throws {
     let place = try store.makeKennelsOfTwo(), context = try place.context()

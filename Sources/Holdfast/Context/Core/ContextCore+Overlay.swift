@@ -9,6 +9,8 @@ extension ContextCore {
   /// Whether changes of the context can make a query's result differ from the store's.
   func needsOverlay(_ query: FetchQuery) throws -> Bool {
     try processPendingChanges()
+    // A handler may have deleted objects. Handlers receive what their delete rules change with the next call.
+    try applyDeleteRules()
     if changes.isEmpty { return false }
     if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
     if hasChanges(inFamilyOf: query.entity.index) { return true }
