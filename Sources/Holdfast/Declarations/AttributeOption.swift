@@ -16,12 +16,12 @@ public struct AttributeOption: Sendable {
     bounds(range.lowerBound, range.upperBound)
   }
 
-  /// Numbers or dates from a minimum on.
+  /// Numbers or dates from a minimum on. Another option can set the maximum.
   public static func range<Bound: AttributeValue & Comparable>(_ range: PartialRangeFrom<Bound>) -> AttributeOption {
     bounds(range.lowerBound, nil)
   }
 
-  /// Numbers or dates up to a maximum.
+  /// Numbers or dates up to a maximum. Another option can set the minimum.
   public static func range<Bound: AttributeValue & Comparable>(_ range: PartialRangeThrough<Bound>) -> AttributeOption {
     bounds(nil, range.upperBound)
   }
@@ -29,10 +29,10 @@ public struct AttributeOption: Sendable {
   /// Text with a number of UTF-16 code units in a range, as in Core Data.
   public static func length(_ range: ClosedRange<Int>) -> AttributeOption { lengths(range.lowerBound, range.upperBound) }
 
-  /// Text with at least a number of UTF-16 code units.
+  /// Text with at least a number of UTF-16 code units. Another option can set the maximum.
   public static func length(_ range: PartialRangeFrom<Int>) -> AttributeOption { lengths(range.lowerBound, nil) }
 
-  /// Text with at most a number of UTF-16 code units.
+  /// Text with at most a number of UTF-16 code units. Another option can set the minimum.
   public static func length(_ range: PartialRangeThrough<Int>) -> AttributeOption { lengths(nil, range.upperBound) }
 
   /// Text that entirely matches a regular expression; see ``/HoldfastStore/AttributeValidation/regularExpression``.
@@ -106,15 +106,15 @@ public struct AttributeOption: Sendable {
   private static func bounds(_ minimum: (any AttributeValue)?, _ maximum: (any AttributeValue)?) -> AttributeOption {
     let (minimum, maximum) = (minimum?.storeValue, maximum?.storeValue)
     return AttributeOption {
-      $0.description.validation.minimum = minimum
-      $0.description.validation.maximum = maximum
+      if let minimum { $0.description.validation.minimum = minimum }
+      if let maximum { $0.description.validation.maximum = maximum }
     }
   }
 
   private static func lengths(_ minimum: Int?, _ maximum: Int?) -> AttributeOption {
     AttributeOption {
-      $0.description.validation.minimumLength = minimum
-      $0.description.validation.maximumLength = maximum
+      if let minimum { $0.description.validation.minimumLength = minimum }
+      if let maximum { $0.description.validation.maximumLength = maximum }
     }
   }
 }

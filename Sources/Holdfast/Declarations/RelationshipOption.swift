@@ -17,7 +17,7 @@ public struct RelationshipOption {
     }
   }
 
-  /// At least a number of destinations, for to-many relationships.
+  /// At least a number of destinations, for to-many relationships. Another option can set the maximum.
   public static func count(_ range: PartialRangeFrom<Int>) -> RelationshipOption {
     RelationshipOption {
       $0.minCount = range.lowerBound

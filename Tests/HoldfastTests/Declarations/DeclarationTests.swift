@@ -284,6 +284,26 @@ import Testing
     #expect(try reason(Book.self).contains("Book.cover: The element label.number can't be unique by itself."))
   }
 
+  @Test func anOptionForOneBoundKeepsTheOtherBound() throws {
+    struct Spot: CompositeAttributeValue {
+      var depth = 0.0
+      var label = ""
+      static let elements: CompositeElements<Spot> = [
+        .attribute("depth", \.depth, .range(1...), .range(...10), .setting(\.isOptional, false)),
+        .attribute("label", \.label, .length(...8), .length(2...), .setting(\.isOptional, false)),
+      ]
+    }
+    final class Dive: ManagedObject {
+      var spot: Spot { self[property: SlotIndex(0)] }
+      override class var declaration: EntityDeclaration? { EntityDeclaration(Dive.self, [.property("spot", \Dive.spot)]) }
+    }
+    let elements = [
+      AttributeDescription("depth", .double, validation: .range(.double(1), .double(10))),
+      AttributeDescription("label", .string, validation: .length(2, 8)),
+    ]
+    #expect(try ManagedObjectModel.declared(by: [Dive.self]).composites == [CompositeDescription("Spot", elements)])
+  }
+
   @Test func aDefaultValueOfAnotherTypeIsAProblemOfTheModel() throws {
     final class Odd: ManagedObject {
       var age: Int { self[property: 0] }
