@@ -193,6 +193,18 @@ import Testing
     try expectRefusal(.unsafeSchema, of: path, in: folder)
   }
 
+  /// SQLite runs the code of a virtual table even to find its columns, which are read from files without the framework's mark. Here the
+  /// code is missing, so that running it would be another error.
+  @Test(arguments: ["ZSHIP", "Z_3SHIPS"], [true, false]) func aVirtualTableIsRefusedBeforeItsCodeRuns(table: String, isOurs: Bool) throws {
+    try Harbour.makeFile(path)
+    if !isOurs { try editMetadata { try $0.replace("Holdfast 1 ", by: "Woldfast 1 ") } }
+    try BareDatabase.change(
+      path,
+      "DROP TABLE \(table); PRAGMA writable_schema = 1; INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) "
+        + "VALUES ('table', '\(table)', '\(table)', 0, 'CREATE VIRTUAL TABLE \(table) USING missing(a)')")
+    try expectRefusal(.unsafeSchema, of: path, in: folder)
+  }
+
   /// Another program may have written the UUID in lowercase. Stores compare UUIDs as text, so Holdfast reads them as uppercase.
   @Test func theUUIDOfAStoreIsAlwaysInUpperCase() throws {
     try Harbour.makeFile(path)

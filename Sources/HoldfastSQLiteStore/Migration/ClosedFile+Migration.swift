@@ -187,8 +187,9 @@ extension ClosedFile {
     }
     // Another program may have migrated a file that this framework created.
     let isOwn = record.hasLayout(of: mapping.source)
-    let schema = isOwn ? StoreSchema.predicted(mapping.source) : try StoreSchema.read(mapping.source, from: connection)
-    try reader.row(connection)?.schema.check(schema, isReadOnly: false)
+    let check = try reader.row(connection)?.schema
+    let schema = isOwn ? StoreSchema.predicted(mapping.source) : try StoreSchema.read(mapping.source, from: connection, check)
+    try check?.check(schema, isReadOnly: false)
     return (record, schema, isOwn)
   }
 

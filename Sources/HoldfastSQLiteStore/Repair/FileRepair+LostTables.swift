@@ -11,7 +11,7 @@ extension FileRepair {
   /// The tables of a model that have no definition, with those of a new store.
   mutating func lostTables(_ model: ManagedObjectModel) throws -> [(name: String, sql: String)] {
     // Another program may have named a join table after either side.
-    if (try? StoreSchema.read(model, from: connection)) != nil { return [] }
+    if (try? StoreSchema.read(model, from: connection, nil)) != nil { return [] }
     let schema = StoreSchema.predicted(model, numbers: try numbers(of: model))
     let families = model.entities.filter { $0.superentityIndex == nil }.map { (schema.tables[$0.index].name, schema.tableCreation($0)) }
     let links = schema.namedLinks.filter { relationship in

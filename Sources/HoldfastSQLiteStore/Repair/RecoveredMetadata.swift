@@ -69,7 +69,7 @@ struct RecoveredMetadata {
     }
     if isOwn { return StoreSchema.predicted(model) }
     let schema: StoreSchema
-    do { schema = try StoreSchema.read(model, from: connection) } catch let error as StoreError where error.code == .damaged {
+    do { schema = try StoreSchema.read(model, from: connection, nil) } catch let error as StoreError where error.code == .damaged {
       notes.append("The file doesn't have the model's tables. \(error.reason)")
       if record == nil { try write(model, isOwn: false, connection) }
       return nil

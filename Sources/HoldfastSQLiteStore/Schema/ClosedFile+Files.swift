@@ -215,7 +215,9 @@ extension ClosedFile {
       return contents
     }
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
-    let schema = record.hasLayout(of: model) ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
+    let check = try SchemaCheck(reading: connection)
+    let schema = record.hasLayout(of: model) ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection, check)
+    try check.check(schema, isReadOnly: true)
     contents.externalIDs = try ExternalFiles.all(model, schema, connection)
     return contents
   }

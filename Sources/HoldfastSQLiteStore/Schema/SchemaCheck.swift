@@ -68,6 +68,12 @@ struct SchemaCheck {
     for finding in findings where finding.concernsReading && StoreSchema.systemTableNames.contains(finding.table) { throw error(finding) }
   }
 
+  /// Checks a table before it is read.
+  func check(table name: String) throws(StoreError) {
+    let table = SQLName.upper(name)
+    for finding in findings where finding.concernsReading && finding.table == table { throw error(finding) }
+  }
+
   /// Checks the tables of a schema.
   ///
   /// - Throws: `unsafeSchema`, with the name of the object.

@@ -85,7 +85,7 @@ struct StoreOpening {
     if !isOurs && (record.layoutHashes != nil || !MetadataRecord.hasDigest(row.plist, digest)) {
       try record.checkCompatibility(with: model, path: database.file.path)
     }
-    let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, from: connection)
+    let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, from: connection, row.schema)
     try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))

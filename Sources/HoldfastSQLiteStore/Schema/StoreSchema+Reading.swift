@@ -4,15 +4,16 @@ extension StoreSchema {
   /// Finds a model's tables and columns in a file that another program created. Ignores tables, columns and indexes that the model doesn't
   /// contain.
   ///
-  /// - Throws: ``StoreError`` with code `damaged` if a table or column is missing.
-  static func read(_ model: ManagedObjectModel, from connection: SQLiteConnection) throws -> StoreSchema {
+  /// - Parameter check: The findings in the file's schema; nil if its definitions were checked before.
+  /// - Throws: ``StoreError`` with code `damaged` if a table or column is missing, or `unsafeSchema` for a table with a finding.
+  static func read(_ model: ManagedObjectModel, from connection: SQLiteConnection, _ check: SchemaCheck?) throws -> StoreSchema {
     let numbers = try entityNumbers(model, connection)
     let predicted = predicted(model, numbers: numbers)
     let names = try tableNames(connection)
     let tables = try model.entities.map { entity in
       var table = predicted.tables[entity.index]
       guard names.contains(table.name) else { throw missing("the table \(table.name) of \(entity.name)", connection) }
-      let columns = try columnNames(table.name, connection)
+      let columns = try columnNames(table.name, connection, check)
       table.columns = try table.columns.map { column in
         guard let found = match(column, columns) else { throw missing("the column \(table.name).\(column) of \(entity.name)", connection) }
         return found
@@ -20,11 +21,11 @@ extension StoreSchema {
       table.entityColumns = table.entityColumns.map { $0.isEmpty ? $0 : match($0, columns) ?? "" }
       return table
     }
-    let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection) }
+    let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection, check) }
     let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
     let orders = try model.orderedRelationships.map { relationship in
       let (table, column) = (schema.places(relationship).table, predictedOrderColumn(relationship, schema))
-      guard let found = match(column, try columnNames(table, connection)) else {
+      guard let found = match(column, try columnNames(table, connection, check)) else {
         throw missing("the column \(table).\(column) of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
       }
       return found
@@ -57,25 +58,25 @@ extension StoreSchema {
   /// from those of other join tables.
   private static func readSide(
     of relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel, _ numbers: [Int64], _ names: Set<String>,
-    _ connection: SQLiteConnection
+    _ connection: SQLiteConnection, _ check: SchemaCheck?
   ) throws -> LinkSide {
     let source = numbers[relationship.entityIndex], target = numbers[relationship.destinationIndex]
     guard let inverse = model.inverse(of: relationship) else {
       let table = SQLName.prefixed(model.entities[model.destination(of: relationship).rootIndex].name)
-      if let near = match(linkColumn(source, relationship.name, hasUnderscore: false), try columnNames(table, connection)) {
+      if let near = match(linkColumn(source, relationship.name, hasUnderscore: false), try columnNames(table, connection, check)) {
         return LinkSide(table: table, near: near, far: "Z_PK")
       }
       throw missing("the column of \(model.entities[relationship.entityIndex].name).\(relationship.name) in \(table)", connection)
     }
     if relationship.isReflexive {
       let name = linkColumn(source, relationship.name)
-      if names.contains(name), let near = match(name, try columnNames(name, connection)) {
+      if names.contains(name), let near = match(name, try columnNames(name, connection, check)) {
         return LinkSide(table: name, near: near, far: "REFLEXIVE")
       }
       throw missing("the join table of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
     }
     for table in [linkColumn(source, relationship.name), linkColumn(target, inverse.name)] where names.contains(table) {
-      let columns = try columnNames(table, connection)
+      let columns = try columnNames(table, connection, check)
       if let near = match(linkColumn(source, inverse.name), columns), let far = match(linkColumn(target, relationship.name), columns),
         near != far
       {
@@ -99,7 +100,9 @@ extension StoreSchema {
     return names
   }
 
-  private static func columnNames(_ table: String, _ connection: SQLiteConnection) throws -> [String] {
+  /// The columns of a table, which is checked before: SQLite runs the code of a virtual table to find its columns.
+  private static func columnNames(_ table: String, _ connection: SQLiteConnection, _ check: SchemaCheck?) throws -> [String] {
+    try check?.check(table: table)
     var names: [String] = []
     let statement = try connection.prepare("PRAGMA table_info(\(SQLName.quoted(table)))")
     while try statement.step() { names.append(statement.string(1)) }
