@@ -85,6 +85,7 @@ struct DerivedTrigger {
     var queries = 0
     for token in tokens {
       if token.kind == .word && refused.contains(where: { token.isWord($0) }) { return false }
+      if SchemaCheck.isFunction(token, after: previous) { return false }
       if token.isSymbol("("), let previous, previous.kind == .word || previous.kind == .quotedName {
         let isKeyword = keywords.contains { previous.isWord($0) }
         if !isKeyword && !functions.contains(where: { previous.isWord($0) }) && !isAppleFunction(previous) { return false }

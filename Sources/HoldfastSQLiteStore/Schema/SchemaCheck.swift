@@ -158,7 +158,7 @@ struct SchemaCheck {
   }
 
   /// Whether a token is an operator that SQLite computes by a function: `LIKE` and others, or `->`.
-  private static func isFunction(_ token: SQLTokens.Token, after previous: SQLTokens.Token?) -> Bool {
+  static func isFunction(_ token: SQLTokens.Token, after previous: SQLTokens.Token?) -> Bool {
     if token.isSymbol(">") && previous?.isSymbol("-") == true { return true }
     return ["LIKE", "GLOB", "REGEXP", "MATCH"].contains { token.isWord($0) }
   }
