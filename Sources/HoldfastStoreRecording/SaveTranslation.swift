@@ -90,7 +90,8 @@ struct SaveTranslation {
   private func updated(
     _ parts: [SaveRequest.UpdatedRows], _ entity: ManagedObjectModel.Entity, _ saved: inout [Saved]
   ) throws -> [SaveRequest.UpdatedRows] {
-    let builder = RowBatchBuilder(entity: entity, identity: identity), words = parts.first?.wordsPerRow ?? 1
+    // The parts of an entity without slots may have 0 or 1 words per row.
+    let builder = RowBatchBuilder(entity: entity, identity: identity), words = entity.layout.wordCount
     var result: [SaveRequest.UpdatedRows] = [], expectedVersions: [RowVersion] = [], changedSlots: [UInt64] = []
     func seal() {
       result.append(
@@ -161,7 +162,7 @@ extension ManagedObjectModel {
 
   private func fits(_ changes: SaveRequest.EntityChanges) -> Bool {
     guard let entity = entity(at: changes.entity), !entity.isAbstract else { return false }
-    let wordCount = (entity.layout.columns.count + 63) / 64, wordCounts = wordCount...max(1, wordCount)
+    let wordCount = entity.layout.wordCount, wordCounts = wordCount...max(1, wordCount)
     func fits(_ rows: RowBatch, _ words: Int, _ slots: [UInt64]...) -> Bool {
       rows.layout == entity.layout && wordCounts.contains(words)
         && slots.allSatisfy { $0.count == rows.count * words }
@@ -180,4 +181,9 @@ extension ManagedObjectModel {
     guard case .aggregates(let aggregates) = plan.output else { return true }
     return (aggregates.groupBy + aggregates.columns.compactMap(\.slot)).allSatisfy { entity.slotIndexes.contains($0) }
   }
+}
+
+extension RowLayout {
+  /// The number of words with a bit for each slot.
+  fileprivate var wordCount: Int { (columns.count + 63) / 64 }
 }

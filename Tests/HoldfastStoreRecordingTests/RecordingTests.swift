@@ -304,6 +304,47 @@ import Testing
     }
   }
 
+  /// The rows of an entity without slots have no words of changed slots, or one that is empty.
+  @Test func aSaveWhosePartsHaveDifferentNumbersOfWordsIsReplayed() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Tag", relationships: [.toMany("tags", to: "Tag", inverse: "tagged"), .toMany("tagged", to: "Tag", inverse: "tags")])
+    ])
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let store = try StoreDescription.memory().recorded(by: StoreRecorder(path: path)).wrapped { DividingStore($0) }
+    let coordinator = try PersistentStoreCoordinator(model: model, store: store)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let tags = try (0..<2).map { _ in try context.insert(entityNamed: "Tag") }
+    try context.save()
+    try tags[0].setValue([tags[1]], forKey: "tags")
+    try context.save()
+    try coordinator.close()
+    #expect(try StoreRecording(path: path).replay(on: .memory()).hasSameAnswers)
+  }
+
+  /// Saves each updated row in a part of its own. Only the first part has a word.
+  private final class DividingStore: ForwardingStore {
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      var request = request
+      for index in request.entities.indices {
+        request.entities[index].updated = request.entities[index].updated.flatMap { updated in
+          (0..<updated.rows.count).map { row -> SaveRequest.UpdatedRows in
+            let builder = RowBatchBuilder(layout: updated.rows.layout, idPrefix: updated.rows.idPrefix)
+            builder.append(updated.rows.pointer(row))
+            let words = row == 0 ? 1 : 0
+            return SaveRequest.UpdatedRows(
+              rows: builder.seal(), expectedVersions: [updated.expectedVersions[row]], changedSlots: Array(repeating: 0, count: words),
+              wordsPerRow: words)
+          }
+        }
+      }
+      return try base.prepare(request, options: options)
+    }
+  }
+
   // MARK: Files
 
   @Test func aTruncatedRecordingIsReplayedUpToItsLastLine() throws {
