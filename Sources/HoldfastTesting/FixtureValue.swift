@@ -12,6 +12,8 @@ enum FixtureValue: Decodable {
   case bool(Bool)
   case integer(Int64)
   case number(Decimal)
+  /// A number beyond the range of decimal numbers.
+  case real(Double)
   case string(String)
   case array([FixtureValue])
   case object([String: FixtureValue])
@@ -24,8 +26,9 @@ enum FixtureValue: Decodable {
       self = .bool(bool)
     } else if let integer = try? value.decode(Int64.self) {
       self = .integer(integer)
-    } else if let number = try? value.decode(Decimal.self) {
-      self = .number(number)
+    } else if let real = try? value.decode(Double.self) {
+      let number = try? value.decode(Decimal.self)
+      self = number.flatMap { Self.double($0) == real ? .number($0) : nil } ?? .real(real)
     } else if let string = try? value.decode(String.self) {
       self = .string(string)
     } else if let array = try? value.decode([FixtureValue].self) {
@@ -47,8 +50,11 @@ enum FixtureValue: Decodable {
     case (.integer(let seconds), .date): .date(Double(seconds))
     case (.number(let number), .decimal): .decimal(number)
     case (.number(let number), .double): .double(Self.double(number))
-    case (.number(let number), .float): .float(Float(Self.double(number)))
+    case (.number(let number), .float): Self.float(Self.double(number))
     case (.number(let seconds), .date): .date(Self.double(seconds))
+    case (.real(let real), .double): .double(real)
+    case (.real(let real), .float): Self.float(real)
+    case (.real(let seconds), .date): .date(seconds)
     case (.string(let text), .string): .string(text)
     case (.string(let text), .uri): .uri(text)
     case (.string(let text), .uuid): UUID(uuidString: text).map { .uuid($0) }
@@ -68,6 +74,12 @@ enum FixtureValue: Decodable {
   }
 
   private static func double(_ number: Decimal) -> Double { Double("\(number)") ?? .nan }
+
+  /// Nil for a number beyond the range of the type.
+  private static func float(_ number: Double) -> StoreValue? {
+    let value = Float(number)
+    return value.isFinite ? .float(value) : nil
+  }
 
   /// The date of a text: a day, or a time with its time zone. Nil for any other text.
   private static func date(_ text: String) -> Date? {

@@ -285,6 +285,26 @@ final class Animal: ManagedObject {
     for (key, value) in expected { #expect(try item.value(forKey: key) == .single(value), "\(key)") }
   }
 
+  @Test func numbersHaveTheRangeOfTheirAttribute() throws {
+    let types = [AttributeType.double, .float, .decimal]
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Item", attributes: types.map { .init($0.rawValue, $0, isOptional: true) })])
+    let context = try TestContainer(model: model).newContext()
+    func insert(_ number: String, _ type: AttributeType) throws -> PropertyValue {
+      let fixtures = try context.insertFixtures("{\"Item\": [{\"$name\": \"a\", \"\(type.rawValue)\": \(number)}]}")
+      let item: ManagedObject = try fixtures["a"]
+      return try item.value(forKey: type.rawValue)
+    }
+    for number in [1e200, -1.5e-200, 1.5e-40, .greatestFiniteMagnitude] {
+      #expect(try insert("\(number)", .double) == .single(.double(number)))
+    }
+    #expect(try insert("1.5e30", .float) == .single(.float(1.5e30)) && insert("1.5e100", .decimal).storeValue != .null)
+    for (number, type) in [("1e200", AttributeType.decimal), ("1e200", .float), ("1e100", .float)] {
+      let error = #expect(throws: FixtureError.self) { _ = try insert(number, type) }
+      #expect(error?.place == "Item[0].\(type.rawValue)", "\(number)")
+    }
+  }
+
   private static func prices() throws -> ManagedObjectContext {
     let model = try ManagedObjectModel(
       entities: [EntityDescription("Item", attributes: [AttributeDescription("price", .decimal, isOptional: true)])])
