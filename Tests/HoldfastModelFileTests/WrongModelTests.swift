@@ -78,6 +78,12 @@ import Testing
     #expect(found?.element == element)
   }
 
+  @Test func keysThatAreEqualUpToNormalizationAreRefused() {
+    let entries = "<entry key='caf\u{E9}' value='a'/>\n<entry key='cafe\u{301}' value='b'/>"
+    let found = failure("<model>\n<entity name='E'><userInfo>\(entries)</userInfo></entity></model>")
+    #expect(found?.code == .unsupported && found?.line == 3 && found?.element == "user info of entity \"E\"")
+  }
+
   @Test(arguments: [
     "1e127", "1e128", "1e-200", "1e99999999999999999999", "1e-99999999999999999999", "\(String(repeating: "9", count: 500))", "1e", ".",
   ])

@@ -55,12 +55,19 @@ struct ElementReader {
   }
 
   /// The entries of the element's `userInfo`.
+  ///
+  /// Dictionaries of Core Data distinguish keys that differ in their Unicode normalization only. Those of a model don't.
   func userInfo() throws(ModelFileError) -> [String: String] {
     guard let list = element.child(named: "userInfo") else { return [:] }
     var entries: [String: String] = [:]
     for entry in list.children(named: "entry") {
       guard let key = entry["key"] else {
         throw ModelFileError(.missingAttribute, line: entry.line, element: "user info of \(what)", reason: "An entry has no key.")
+      }
+      if let former = entries.index(forKey: key), !entries[former].key.utf8.elementsEqual(key.utf8) {
+        throw ModelFileError(
+          .unsupported, line: entry.line, element: "user info of \(what)",
+          reason: "Two entries have the key \(key.quoted), in different Unicode normalization forms. Rename one of them.")
       }
       entries[key] = entry["value"] ?? ""
     }
