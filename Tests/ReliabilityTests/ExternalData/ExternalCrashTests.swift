@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastAtomicStore
 import HoldfastFiles
+import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
 import TestSupport
