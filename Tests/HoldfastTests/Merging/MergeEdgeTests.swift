@@ -259,6 +259,19 @@ import Testing
     try two.ours.save()
   }
 
+  /// The bug: the call returned, and changes that depend on the values of the object were saved.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aConflictIsNotDetectedForAnObjectThatHasLeftTheGraph(_ store: TestStore, _ resets: Bool) async throws {
+    let two = try Two(store, .mergeByPropertyStoreTrump), id = two.fido.objectID
+    two.theirs.delete(two.theirFido)
+    let changes = try await save(two.theirs)
+    if resets { two.ours.reset() } else { try two.ours.mergeChanges(from: changes) }
+    let error = try #require(throws: PersistenceError.self) { try two.ours.detectConflicts(for: two.fido) }
+    #expect(error.code == .missingObject && error.objectID == id)
+    two.ours.person("Ann")
+    try two.ours.save()
+  }
+
   /// Until then it keeps the values on which other changes depend.
   @Test(arguments: TestStore.allCases, [false, true])
   func anObjectWhoseConflictIsDetectedIsReadAgainWhenTheContextIsRolledBack(_ store: TestStore, _ deletes: Bool) throws {

@@ -5,7 +5,12 @@ extension ContextCore {
   func detectConflicts(for object: ManagedObject) throws {
     checkIsolation()
     precondition(object.context === self, "Conflicts were to be detected for an object of another context.")
-    if object.isInserted || object.flags.contains(.detached) { return }
+    if object.isInserted { return }
+    if object.flags.contains(.detached) {
+      throw PersistenceError(
+        .missingObject, objectID: object.id,
+        reason: "The object has left the graph: it was deleted, its context was reset, or its insertion was rolled back. Fetch it again.")
+    }
     try throwingFaultErrors { _ = object.readRow }
     if object.isInaccessible {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
