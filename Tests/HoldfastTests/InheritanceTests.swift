@@ -257,6 +257,21 @@ extension Animal {
     }
   }
 
+  /// The bug: the row was requested twice.
+  @Test(arguments: TestStore.allCases) func aDeletedObjectOfAnEntityWithSubentitiesIsSoughtWithOneRequest(_ store: TestStore) throws {
+    let place = try filled(store), setup = try place.context()
+    let robin = try #require(try setup.one(Bird.self) { $0.name == "Robin" }), id = robin.objectID
+    setup.delete(robin)
+    try setup.save()
+    for hasFault in [false, true] {
+      let context = try place.context(), fault = try hasFault ? context.object(with: id) : nil
+      let coordinator = context.persistentStoreCoordinator, before = coordinator.requestCounts
+      #expect(try #require(throws: PersistenceError.self) { try context.existingObject(with: id) }.code == .missingObject)
+      #expect((coordinator.requestCounts - before).total == 1)
+      withExtendedLifetime(fault) {}
+    }
+  }
+
   @Test(arguments: TestStore.withChild) func anUnreadObjectThatIsBeingDeletedIsNotFoundByItsID(_ store: TestStore) throws {
     let place = try filled(store), context = try place.context()
     for name in ["Ann", "Hedy"] {

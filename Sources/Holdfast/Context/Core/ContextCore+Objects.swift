@@ -123,15 +123,18 @@ extension ContextCore {
     let (entity, key) = try place(of: id)
     // The ID, or one with which a fault was made, may name a superentity. The row determines the object's actual entity.
     let known = registered(entity, key), isOther = known.map { $0.flags.entityIndex != entity } ?? false
+    var isMissing = false
     if isOther || graph.entities[entity].family.count > 1, !id.isTemporaryID, known?.row == nil, known?.isDeleted != true {
       if let object = try readFamily(entity, [key], wanting: key) { return object }
+      // The object that the context has can be of an entity that the ID's entity doesn't include.
+      isMissing = !isOther
     }
     let object = try object(with: id)
     if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
       object.row = nil
       object.flags.remove(.inaccessible)
     }
-    let isThere = try object.row != nil || fire(object)
+    let isThere = try object.row != nil || !isMissing && fire(object)
     try readOutdatedLists()
     if !isThere && isOfRemovedStore(key) { throw PersistenceError.missingStore([id]) }
     if !isThere || object.isDeleted {
