@@ -105,8 +105,13 @@ open nonisolated class ManagedObject {
   /// override the method have no cost.
   open func awakeFromFetch() {}
 
-  /// Called before the object discards its row: in a refresh without merging, a merge of what others have saved, a reset of its context, or
-  /// the rollback of its insertion or of a save with an unknown outcome.
+  /// Called before the object discards its row:
+  ///
+  /// - in a refresh, unless its changes are merged, and when its changes are discarded
+  /// - in a merge of what others have saved
+  /// - in a save that resolves a conflict of the object, or deletes an object that it references
+  /// - in a reset of its context
+  /// - in the rollback of its insertion or of a save with an unknown outcome
   ///
   /// Not called for faults, nor when an object is deallocated or its deletion was saved. Its values can still be read. It must not change
   /// objects.
