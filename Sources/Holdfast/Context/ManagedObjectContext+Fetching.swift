@@ -4,9 +4,10 @@ public import HoldfastStore
 extension ManagedObjectContext {
   /// Returns the objects that match a request, including unsaved changes of this context.
   ///
-  /// Sends one store request. If the context has changes and the query follows relationships, it sends more: for the destinations of to-one
-  /// relationships, their number doesn't depend on that of the objects. Objects that the context has already read keep their values. All
-  /// others get the fetched rows, so the result contains no faults.
+  /// Sends one store request. If the context has changes, it sends more for changed objects of the entity that are faults, and if the query
+  /// follows relationships. For the destinations of to-one relationships, their number doesn't depend on that of the objects.
+  ///
+  /// Objects that the context has already read keep their values. All others get the fetched rows, so the result contains no faults.
   ///
   /// - Throws: ``/HoldfastStore/QueryError`` if the request names a property that the model doesn't have; ``/HoldfastStore/StoreError`` if
   ///   the store fails.

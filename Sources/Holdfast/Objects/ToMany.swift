@@ -12,8 +12,9 @@ extension ToManyValue {
 ///
 /// The value refers to the object's relationship. It is cheap to create and always reflects the current state. The first read sends one
 /// store request for all siblings (rows of one result within 1,024 positions). Iterating also prefetches the rows if the store has them
-/// ready, so reading the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in
-/// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
+/// ready, so reading the objects then sends no further request. Inserting and removing don't read the relationship: if it isn't in memory,
+/// the change is applied when it is read or saved. They read an object that is a fault if its row contains the link, as in a one-to-many
+/// relationship. Objects being deleted aren't included.
 ///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start, and so do indices.
 public struct ToMany<Destination: ManagedObject>: ToManyValue {
