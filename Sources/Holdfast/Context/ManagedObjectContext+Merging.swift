@@ -34,8 +34,8 @@ extension ManagedObjectContext {
   ///
   /// - Changed objects without unsaved changes become faults, whose next access reads the new row.
   /// - Changed objects with unsaved changes are merged with their stored rows by the ``mergePolicy``, as a save would do. With
-  ///   ``MergePolicy/error``, an object is merged unless a property was changed on both sides; if one was, the next save of the object is a
-  ///   conflict.
+  ///   ``MergePolicy/error``, an object is merged unless both sides have changed a property to different values, or this context has an
+  ///   unsaved order of a relationship. Then the next save of the object is a conflict.
   /// - Deleted objects leave the context. If they have unsaved changes that the policy prefers, they stay until they are saved.
   /// - Handlers of ``onChange(_:)`` receive the inserted, refreshed and deleted objects.
   ///
@@ -64,8 +64,8 @@ extension ManagedObjectContext {
   /// The view context and a ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their
   /// next save, ``processPendingChanges()``, or fetch that includes pending changes.
   ///
-  /// Errors are thrown by the next of these calls, and nothing is lost. If changes with more than 100,000 IDs wait, they are replaced: the
-  /// context refreshes all objects of the store.
+  /// Errors are thrown by the next of these calls, and nothing is lost. If more than 100,000 IDs wait, they are replaced: the context
+  /// refreshes all objects of the store. Each save counts as ten IDs more than it has.
   ///
   /// (Core Data: `automaticallyMergesChangesFromParent`.)
   public var automaticallyMergesChanges: Bool {

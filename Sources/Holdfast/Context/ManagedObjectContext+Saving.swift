@@ -5,8 +5,8 @@ extension ManagedObjectContext {
   /// A save has these steps:
   ///
   /// 1. Call the handlers of ``onWillSave(_:)``, apply delete rules, and call `willSave`.
-  /// 2. Divide the changes among the stores, validate everything, and check uniqueness.
-  /// 3. Obtain permanent IDs and compute derived attributes.
+  /// 2. Divide the changes among the stores, and validate everything.
+  /// 3. Obtain permanent IDs, compute derived attributes, and check uniqueness.
   /// 4. Send the changes to the stores and commit them. A store without changes receives no request.
   /// 5. Give the objects their saved rows, call `didSave`, and call the handlers of ``onSave(_:)``.
   ///

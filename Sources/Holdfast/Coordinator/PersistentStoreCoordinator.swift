@@ -194,7 +194,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// Contexts may still have objects of the store:
   ///
-  /// - Faults become inaccessible, as if their rows were deleted.
+  /// - Faults become inaccessible. Reading one is an error (``PersistenceError/Code/missingStore``), to which ``FaultErrorPolicy`` applies.
   /// - Objects whose rows were read show their values until their context next fetches or saves. Then they become inaccessible too.
   /// - Objects with unsaved changes keep them. ``ManagedObjectContext/save()`` fails with ``PersistenceError/Code/missingStore`` until you roll
   ///   them back.

@@ -139,9 +139,11 @@ open nonisolated class ManagedObject {
   ///
   /// Saves call it for each property of a new or changed object, except for:
   ///
-  /// - to-many relationships that aren't in memory,
+  /// - to-many relationships that were neither read nor changed,
   /// - values that are already stored in external files,
-  /// - transient values that ``/HoldfastStore/StoreValue`` can't represent.
+  /// - transient properties without a value or object, and transient values that ``/HoldfastStore/StoreValue`` can't represent.
+  ///
+  /// For a composite attribute, they call it for each element.
   ///
   /// ``validateValue(_:forKey:)`` calls it before a value is set. It must not change objects. It may throw any error;
   /// ``PersistenceError/invalid(_:property:)`` creates one with a message for users. Classes that don't override it have no cost.

@@ -12,7 +12,8 @@ public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let membership = ComparisonCapabilities(rawValue: 4)
   /// Text that begins with, ends with or contains other text, compared by bytes.
   public static let substrings = ComparisonCapabilities(rawValue: 8)
-  /// ``substrings`` and ``equality`` of text that ignore case or diacritics; see ``TextFolding``.
+  /// Comparisons and sort terms of text that ignore case or diacritics; see ``TextFolding``. The kind of comparison,
+  /// or ``StoreCapabilities/sorting``, must be declared as well.
   public static let folding = ComparisonCapabilities(rawValue: 16)
   /// Remainders of whole numbers as operands of the other comparisons.
   public static let remainders = ComparisonCapabilities(rawValue: 32)
