@@ -149,6 +149,47 @@ import Testing
     }
   }
 
+  /// Hides that a store checks uniqueness.
+  private final class UncheckedStore: ForwardingStore {
+    let base: any IncrementalStore
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    var capabilities: StoreCapabilities {
+      var capabilities = base.capabilities
+      capabilities.uniqueness = false
+      return capabilities
+    }
+  }
+
+  /// The bug: every save with a unique value read all rows of the entity.
+  @Test(arguments: TestStore.allCases) func `a save looks up a few unique values in a store that doesn't check them`(
+    _ store: TestStore
+  ) throws {
+    let (context, recorder) = try store.makeKennelsOfTwo().recording { UncheckedStore($0) }
+    let fido = try #require(try context.fetch(Dog.self) { $0.chip == 1 }.first)
+    func plansOfSave() throws -> [FetchPlan] {
+      recorder.clear()
+      try context.save()
+      return recorder.requests.compactMap { request -> FetchPlan? in if case .fetch(let plan) = request { plan } else { nil } }
+    }
+    fido.chip = 7
+    context.dog("Max").chip = 9
+    let few = try plansOfSave(), looksUp = store != .weakest
+    #expect(few.count == (looksUp ? 2 : 1) && few.allSatisfy { ($0.predicate != nil) == looksUp })
+    for number in 0..<17 { context.dog("Dog \(number)").chip = Int64(100 + number) }
+    #expect(try plansOfSave().map { $0.predicate == nil } == [true])
+    // A value that the save frees is no conflict, and one that another dog keeps is.
+    fido.chip = nil
+    let max = try #require(try context.fetch(Dog.self) { $0.chip == 9 }.first)
+    max.chip = 7
+    try context.save()
+    let other = context.dog("Rex II")
+    other.chip = 2
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs == [other.objectID])
+  }
+
   @Test(arguments: TestStore.allCases) func `a look-up and its relationships send one request each`(_ store: TestStore) throws {
     let (context, recorder) = try store.makeKennelsOfTwo().recording()
     let fido = try #require(try context.fetch(Dog.self) { $0.chip == 1 }.first)

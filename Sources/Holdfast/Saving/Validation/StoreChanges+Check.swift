@@ -46,7 +46,9 @@ extension StoreChanges {
     let new = saving.filter { $0.value.isInserted || changes(slots, of: $0.value) }
     if new.isEmpty { return conflicts }
     let stored = RowCollector()
-    try coordinator.fetch(FetchQuery(entity: entity, options: options), from: store, into: stored)
+    for predicate in predicates(finding: new, entity, slots, constraint) {
+      try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: stored)
+    }
     try coordinator.check(stored)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
@@ -59,6 +61,35 @@ extension StoreChanges {
         ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
     }
     return conflicts
+  }
+
+  /// With more values, one request for all rows usually takes less time than one for each value.
+  private static let lookUpLimit = 16
+
+  /// The predicates of the requests for the rows that may have the unique values of some objects: a look-up for each, or nil for all rows.
+  private func predicates(
+    finding new: [[StoreValue]: ManagedObject], _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ constraint: [String]
+  ) -> [QueryExpression?] {
+    guard store.capabilities.uniqueLookups, new.count <= StoreChanges.lookUpLimit, slots.allSatisfy({ canLookUp($0, entity) }) else {
+      return [nil]
+    }
+    // In the same order in each run.
+    let sorted = new.sorted { ($0.value.flags.entityIndex, $0.value.objectKey) < ($1.value.flags.entityIndex, $1.value.objectKey) }
+    return sorted.map { values, _ in
+      QueryExpression.conjunction(
+        zip(constraint, values).map { name, value in
+          QueryExpression.comparison(.property(PropertyPath(name)), .equalTo, .constant(value), [])
+        })
+    }
+  }
+
+  /// Whether the store can look up the values of a slot. Keys of destinations aren't constants of a query.
+  private func canLookUp(_ slot: SlotIndex, _ entity: ManagedObjectModel.Entity) -> Bool {
+    if store.incomparable.contains(slot, of: entity.index) { return false }
+    switch entity.layout.columns[slot] {
+    case .toOne, .attribute(.objectID), .attribute(.transformable): return false
+    case .attribute: return true
+    }
   }
 
   private func changes(_ slots: [SlotIndex], of object: ManagedObject) -> Bool {
