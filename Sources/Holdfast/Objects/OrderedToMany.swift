@@ -68,7 +68,8 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
 
   // MARK: Changing
 
-  /// Appends an object unless the collection contains it. Updates the inverse. Sends at most one store request.
+  /// Appends an object unless the collection contains it. Updates the inverse. Sends at most one store request, and another if the object
+  /// is a fault whose row contains the link.
   public func append(_ object: Destination) { insert(object, at: nil) }
 
   /// Inserts an object before a position unless the collection contains it. Updates the inverse.
