@@ -26,7 +26,8 @@ public import HoldfastStore
   /// Creates a snapshot in which nothing is set. Its members read as the default values of the class's declaration.
   public init() { values = Array(repeating: nil, count: SnapshotLayout.of(Object.self).fields.count) }
 
-  /// Copies the values of an object. Sends at most one store request, and another for each value in an external file.
+  /// Copies the values of an object. Sends at most one store request, and another for each value in an external file and each destination
+  /// whose subentity isn't known yet.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if the object was deleted; the store's error if the object
   ///   couldn't be read.
@@ -43,7 +44,8 @@ public import HoldfastStore
     for case .objectID(let id)? in values where id.isTemporaryID { object.context.temporaryIDs.follow(id.key) }
   }
 
-  /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request.
+  /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request, and others for faults
+  /// at the other ends of one-to-one relationships.
   ///
   /// A relationship isn't set to an object that the context is deleting or has deleted, and keeps its destination. A destination that was
   /// new when the snapshot was made of an object of this context can be saved before the snapshot is applied.

@@ -24,7 +24,7 @@ extension ManagedObjectSnapshot {
   /// the snapshot. A snapshot that was decoded doesn't know its former values: all its values count as changed, and those of the object that
   /// differ from them, too.
   ///
-  /// Sends at most one store request, and another for each value in an external file.
+  /// Sends the requests of ``init(_:)`` and ``apply(to:)``.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/conflict`` if the policy is or returns an error; the errors of ``apply(to:)``.
   public func apply(to object: Object, mergingBy policy: MergePolicy) throws {

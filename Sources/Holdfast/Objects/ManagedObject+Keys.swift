@@ -46,7 +46,8 @@ extension ManagedObject {
   /// attribute takes null; for other values set a ``PropertyValue``.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``, ``PersistenceError/Code/wrongType`` if the value has a wrong
-  ///   type, or ``PersistenceError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
+  ///   type, ``PersistenceError/Code/foreignObject`` if it is the ID of an object of another store or context, or
+  ///   ``PersistenceError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {

@@ -278,7 +278,8 @@ extension ManagedObject {
 
   /// The values of attributes and to-one relationships at the last read or save, by name.
   ///
-  /// Empty for a new object. Sends at most one store request for a fault, and reads one file for each external value.
+  /// Empty for a new object. Sends at most one store request for a fault and for each destination whose subentity isn't known yet, and
+  /// reads one file for each external value.
   ///
   /// - Parameter keys: The names of the properties. Defaults to all.
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` if an external file can't be
