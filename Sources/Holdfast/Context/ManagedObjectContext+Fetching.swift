@@ -29,7 +29,9 @@ extension ManagedObjectContext {
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation { try core.explain(request) }
 
-  /// Returns the IDs of the objects that match a request, without creating the objects.
+  /// Returns the IDs of the objects that match a request.
+  ///
+  /// Creates objects only if changes of the context can affect the result. The same is true of ``count(for:)``.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] { try core.fetchObjectIDs(request) }

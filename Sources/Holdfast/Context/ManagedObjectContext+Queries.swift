@@ -63,7 +63,9 @@ extension ManagedObjectContext {
     try count(for: FetchRequest(where: conditions))
   }
 
-  /// Returns the IDs of the objects of a class that match conditions, without creating the objects.
+  /// Returns the IDs of the objects of a class that match conditions, including unsaved changes of this context.
+  ///
+  /// Creates objects only if changes of the context can affect the result.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Root: ManagedObject>(

@@ -17,8 +17,8 @@ public struct AttributeValidation: Sendable, Hashable, Codable {
   public var maximumLength: Int?
   /// A regular expression that the entire text must match, in the syntax of Swift's `Regex`.
   ///
-  /// The syntax includes the common features of ICU. A pattern has at most 10,000 bytes, with character classes nested at most 24 deep.
-  /// Treat patterns as code: some run indefinitely on short text.
+  /// The syntax includes the common features of ICU. A pattern has at most 10,000 bytes, with character classes nested at most 24 deep, and
+  /// at most 24 operators between them. Treat patterns as code: some run indefinitely on short text.
   public var regularExpression: String?
 
   /// Creates constraints. By default there are none.
