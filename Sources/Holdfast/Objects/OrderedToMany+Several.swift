@@ -1,7 +1,7 @@
 /// Changes of several objects at once. Inverses are updated, and a rollback reverts them.
 ///
 /// Unless a method states otherwise, positions are those before the change, duplicates count once, and each object takes as long as it does
-/// alone: time proportional to the square root of the count.
+/// alone.
 extension OrderedToMany {
   /// Inserts objects, in their order, before a position. Objects already in the collection keep their positions.
   public func insert(contentsOf objects: some Sequence<Destination>, at position: Int) {

@@ -9,8 +9,8 @@ import HoldfastStore
 /// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an
 /// element at two positions. It has its own methods with the same names for moving objects.
 ///
-/// Accessing, inserting, removing and moving one object takes time proportional to the square root of the count, also while other
-/// objects are being deleted. These operations take time proportional to the count:
+/// The list is kept in chunks of up to 1,024 objects. Accessing, inserting, removing and moving one object takes time proportional to the
+/// number of chunks and the size of one, also while other objects are being deleted. These operations take time proportional to the count:
 ///
 /// - the first change after a save, which copies the list for a rollback,
 /// - the first access after objects of the entity were deleted in the context,
