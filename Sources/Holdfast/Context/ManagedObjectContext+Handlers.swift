@@ -4,9 +4,9 @@
 extension ManagedObjectContext {
   /// Adds a handler that receives the context's changes since the previous notification.
   ///
-  /// Handlers are called at the end of ``processPendingChanges()``, which saves call as well, and fetches that include pending changes. They
-  /// are also called after a rollback, a reset, a merge, a resolution of conflicts, ``discardChanges(of:)``, the save of a child context, and
-  /// a save that has recomputed derived values. Changes are recorded only while there is a handler.
+  /// Handlers are called at the end of ``processPendingChanges()``, which saves call as well, and fetches that include pending changes.
+  /// They are also called after a rollback, a reset, a merge, a resolution of conflicts, ``discardChanges(of:)``, the save of a child
+  /// context, and a save that has recomputed derived values. Changes are recorded only while there is a handler.
   ///
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
   /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.

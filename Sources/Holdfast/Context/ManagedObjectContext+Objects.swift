@@ -85,13 +85,14 @@ extension ManagedObjectContext {
   ///
   /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
   ///
-  /// If the outcome of the last save is known, refreshing an unchanged object sends no store request. Merging changes sends one, and another
-  /// for each ordered relationship with an unsaved order. Discarding changes sends none if the object and the destinations of its reverted
-  /// links are in memory. If the object has changes and the context has children, it takes time proportional to all unsaved changes.
+  /// If the outcome of the last save is known, refreshing an unchanged object sends no store request. Merging changes sends one, and
+  /// another for each ordered relationship with an unsaved order. Discarding changes sends none if the object and the destinations of its
+  /// reverted links are in memory. If the object has changes and the context has children, it takes time proportional to all unsaved
+  /// changes.
   ///
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row of a changed object
-  ///   doesn't exist, or the store's error. The object is then unchanged. If only an ordered relationship can't be read, the rest is merged,
-  ///   and saves are refused until it is read; see ``FaultErrorPolicy``.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row of a changed
+  ///   object doesn't exist, or the store's error. The object is then unchanged. If only an ordered relationship can't be read, the rest is
+  ///   merged, and saves are refused until it is read; see ``FaultErrorPolicy``.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws { try core.refresh(object, mergeChanges: mergeChanges) }
 
   /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.

@@ -44,8 +44,8 @@ public import HoldfastStore
     for case .objectID(let id)? in values where id.isTemporaryID { object.context.temporaryIDs.follow(id.key) }
   }
 
-  /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request, and others for faults
-  /// at the other ends of one-to-one relationships.
+  /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request, and others for
+  /// faults at the other ends of one-to-one relationships.
   ///
   /// A relationship isn't set to an object that the context is deleting or has deleted, and keeps its destination. A destination that was
   /// new when the snapshot was made of an object of this context can be saved before the snapshot is applied.
