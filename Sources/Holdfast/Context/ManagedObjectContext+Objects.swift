@@ -80,8 +80,8 @@ extension ManagedObjectContext {
   /// ends of relationships, and the object becomes a fault. An unchanged object becomes a fault in both cases. New objects and objects
   /// being deleted don't change.
   ///
-  /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
-  /// while the object was unreadable, since they may depend on placeholders.
+  /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if the object is new or being
+  /// deleted, or if it merges changes made while the object was unreadable, since they may depend on placeholders.
   ///
   /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
   ///
@@ -95,7 +95,8 @@ extension ManagedObjectContext {
   ///   merged, and saves are refused until it is read; see ``FaultErrorPolicy``.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws { try core.refresh(object, mergeChanges: mergeChanges) }
 
-  /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
+  /// Refreshes all registered objects and keeps their changes. Acknowledges errors as ``refresh(_:mergeChanges:)`` of each object
+  /// does, and those of objects that aren't registered any more.
   ///
   /// - Throws: The error of the first failing ``refresh(_:mergeChanges:)``. Other objects may have been refreshed.
   public func refreshAllObjects() throws { try core.refreshAllObjects() }

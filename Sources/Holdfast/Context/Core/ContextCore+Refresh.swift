@@ -42,7 +42,7 @@ extension ContextCore {
     observers?.noteRefresh(object)
   }
 
-  /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
+  /// Refreshes all registered objects and keeps their changes. Forgets the errors of objects that aren't registered any more.
   func refreshAllObjects() throws {
     checkIsolation()
     try settleUncertainSave()
