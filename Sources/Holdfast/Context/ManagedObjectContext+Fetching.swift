@@ -24,7 +24,8 @@ extension ManagedObjectContext {
   /// print(try context.explain(request))
   /// ```
   ///
-  /// Sends one store request to each store that explains fetches, and reads no rows.
+  /// Sends one store request to each store that explains fetches, and reads no rows of the result. Like a fetch, it first applies the
+  /// delete rules of pending deletions, which can read rows.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation { try core.explain(request) }

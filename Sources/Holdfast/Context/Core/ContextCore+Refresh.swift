@@ -263,7 +263,8 @@ extension ManagedObject {
 
   /// The attributes and to-one relationships that differ from the last read or save, with their values.
   ///
-  /// For a new object, all properties that have a value. To-many relationships aren't included. Sends no store request.
+  /// For a new object, all properties that have a value. To-many relationships aren't included. Sends a store request only for a
+  /// destination whose subentity isn't known any more.
   public final func changedValues() -> [String: StoreValue] {
     // Values that an object sets while it is awakened aren't changes.
     guard let row, hasChanges else { return [:] }
