@@ -70,9 +70,10 @@ extension StoreChanges {
   private func predicates(
     finding new: [[StoreValue]: ManagedObject], _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ constraint: [String]
   ) -> [QueryExpression?] {
-    guard store.capabilities.uniqueLookups, new.count <= StoreChanges.lookUpLimit, slots.allSatisfy({ canLookUp($0, entity) }) else {
-      return [nil]
-    }
+    guard store.capabilities.uniqueLookups, new.count <= StoreChanges.lookUpLimit, slots.allSatisfy({ canLookUp($0, entity) }),
+      // A query for NaN finds no row.
+      !new.keys.contains(where: { $0.contains(where: \.isNaN) })
+    else { return [nil] }
     // In the same order in each run.
     let sorted = new.sorted { ($0.value.flags.entityIndex, $0.value.objectKey) < ($1.value.flags.entityIndex, $1.value.objectKey) }
     return sorted.map { values, _ in
