@@ -13,6 +13,11 @@ import HoldfastModelCode
       2 lint has findings, a check finds outdated files, or two stores differ, 64 the command line is invalid.
       """,
     subcommands: [Model.self, Store.self, Generate.self])
+
+  static func main() {
+    StandardFiles.openMissing()
+    main(nil)
+  }
 }
 
 struct Generate: ParsableCommand {

@@ -120,6 +120,26 @@ import Testing
     #expect(try run("--generate-completion-script", "bash", in: fixture).output.contains("_holdfast"))
   }
 
+  /// The bug: the next file that was opened, such as a store, got the number of a closed standard file, and output could be written to it.
+  @Test(arguments: ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]) func noOtherFileGetsTheNumberOfAClosedStandardFile(closing: String) throws {
+    let fixture = try Fixture(), arguments = ["model", "convert", "model.json", "copy.json"]
+    try Data(try Fixture.model().canonicalJSON()).write(to: fixture.folder.appendingPathComponent("model.json"))
+    // Only the numbers of the standard files can be used.
+    let limited = try CommandProcess(arguments, in: fixture, closing: closing, fileLimit: 3)
+    #expect(limited.status == 1 && !FileManager.default.fileExists(atPath: fixture.path("copy.json")), "\(limited)")
+    let unlimited = try CommandProcess(arguments, in: fixture, closing: closing)
+    #expect(unlimited.status == 0 && FileManager.default.fileExists(atPath: fixture.path("copy.json")), "\(unlimited)")
+  }
+
+  @Test func aClosedStandardOutputIsAnError() throws {
+    let fixture = try Fixture()
+    try fixture.writeStore(.json(at: fixture.path("zoo.json")))
+    let file = try Data(contentsOf: fixture.folder.appendingPathComponent("zoo.json"))
+    let info = try CommandProcess(["store", "info", "zoo.json"], in: fixture, closing: ">&-")
+    #expect(info.status == 1 && info.output.isEmpty && !info.errors.isEmpty, "\(info)")
+    #expect(try Data(contentsOf: fixture.folder.appendingPathComponent("zoo.json")) == file)
+  }
+
   #if os(Linux)
     /// The bug: the command trapped.
     @Test func anErrorThatCannotBeWrittenHasItsExitCode() throws {

@@ -21,6 +21,17 @@ struct CommandProcess {
     try self.init(Self.program, arguments, in: fixture, input: FileHandle.nullDevice, errorsTo: path)
   }
 
+  /// Runs the command without some of its standard files, in a fixture's folder.
+  ///
+  /// - Parameters:
+  ///   - files: What closes them in a shell, for example `>&-`.
+  ///   - fileLimit: The maximum number of open files. Defaults to that of this process.
+  init(_ arguments: [String], in fixture: Fixture, closing files: String, fileLimit: Int? = nil) throws {
+    let words = ([Self.program.path] + arguments).map { "'\($0)'" }, limit = fileLimit.map { "ulimit -n \($0); " } ?? ""
+    let command = "exec \(files); \(limit)exec \(words.joined(separator: " "))"
+    try self.init(URL(fileURLWithPath: "/bin/sh"), ["-c", command], in: fixture, input: FileHandle.nullDevice)
+  }
+
   /// Runs the command on a terminal, on which its user types a line. Its errors are part of the output.
   ///
   /// - Parameter file: The file that gets what the command writes to standard output; nil for the terminal.
