@@ -106,6 +106,14 @@ extension ExchangeFormat: ExpressibleByArgument {}
 enum Output {
   static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: TerminalText.escaped(data)) }
 
+  /// Writes the result of a command that has changed a store. If that isn't possible, reports that the change was made, and exits with 1.
+  static func writeResult(_ result: String) throws {
+    do { try write(Data("\(result)\n".utf8)) } catch {
+      note("The change was made, but standard output can't be written. Don't repeat the command. Its result: \(result)")
+      throw ExitCode(1)
+    }
+  }
+
   /// Writes a line to standard error. If that isn't possible, the exit code still reports an error.
   static func note(_ text: String) {
     try? FileHandle.standardError.write(contentsOf: TerminalText.escaped(Data("holdfast: \(text)\n".utf8)))

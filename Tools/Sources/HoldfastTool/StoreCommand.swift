@@ -167,7 +167,7 @@ struct Store: ParsableCommand {
       let count = try Output.asking { () throws(CommandError) in
         try StoreSource.importObjects(into: store, modelPath: model, from: input, backup: copy, onlyCreates: !exists)
       }
-      try Output.write(Data("\(count) objects imported\(Backup.sentence(copy))\n".utf8))
+      try Output.writeResult("\(count) objects imported\(Backup.sentence(copy))")
     }
   }
 
@@ -191,7 +191,7 @@ struct Store: ParsableCommand {
       try consent.confirm("The store's file would be rebuilt.", "Compact it?", "To rebuild it")
       let copy = backup.path(of: store)
       let sizes = try Output.asking { () throws(CommandError) in try file.compact(backup: copy) }
-      try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\(Backup.sentence(copy))\n".utf8))
+      try Output.writeResult("\(sizes.before) bytes before, \(sizes.after) after\(Backup.sentence(copy))")
     }
   }
 
@@ -245,7 +245,7 @@ struct Store: ParsableCommand {
       let copy = backup.path(of: store)
       try Output.asking { () throws(CommandError) in try migration.run(backup: copy) }
       let done = migration.objectCount.map { "\($0) objects migrated" } ?? "The store was migrated"
-      try Output.write(Data("\(done)\(copy == nil ? "." : Backup.sentence(copy))\n".utf8))
+      try Output.writeResult("\(done)\(copy == nil ? "." : Backup.sentence(copy))")
     }
   }
 }

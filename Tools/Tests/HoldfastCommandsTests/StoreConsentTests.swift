@@ -83,6 +83,16 @@ import Testing
     #expect(try String(decoding: bytes("log.txt"), as: UTF8.self).hasSuffix("The former store is zoo-backup.sqlite.\n"))
   }
 
+  /// The bug: only the error of the output was reported, so the user didn't know that the change was made.
+  @Test(arguments: changes) func aChangeWhoseResultCannotBeWrittenIsReportedAsMade(_ change: Change) throws {
+    let before = try digest("zoo.sqlite")
+    let done = try CommandProcess(["store"] + change.arguments + ["--yes"], in: fixture, closing: ">&-")
+    #expect(done.status == 1 && done.errors.hasPrefix("holdfast: The change was made, but standard output can't be written."), "\(done)")
+    #expect(done.errors.hasSuffix(". The former store is zoo-backup.sqlite.\n") && done.errors.count { $0 == "\n" } == 1, "\(done)")
+    #expect(try digest("zoo-backup.sqlite") == before)
+    #expect(try (digest("zoo.sqlite") == before) == (change.arguments[0] == "compact"))
+  }
+
   @Test func anImportThatCreatesItsStoreDoesNotAsk() throws {
     let model = try fixture.writeModel()
     let done = try run(["import", "new.json", "walks.json", "--model", model])
