@@ -390,6 +390,14 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.path("target")))
   }
 
+  @Test func membersOfDifferentObjectsCanHaveTheSameName() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let text = #"{"Walk": [{"minutes": 1}, {"minutes": 2}], "Dog": [{"name": "\"name\": {[\\"}, {"name": "name"}, {"name": "Dog"}]}"#
+    try Data(text.utf8).write(to: URL(fileURLWithPath: input))
+    let model = try write(try Fixture.model(), fixture)
+    #expect(try StoreSource.importObjects(into: copy, modelPath: model, from: input) == 5)
+  }
+
   @Test(arguments: [
     ("Dog.csv", "id,name\r\nDog/1,\"a", "Line 2: The quotation mark"), ("Dog.csv", "id,name\r\nDog/1", "has 1 fields, and line 1 has 2"),
     ("Dog.csv", "id,age\r\nDog/1,7", "has no attribute or relationship age"), ("Cat.csv", "id\r\n1", "has no entity Cat"),
@@ -401,6 +409,8 @@ import Testing
     ("Dog.csv", "id,walkCount\r\n1,2", "no attribute or relationship walkCount"), ("Dog.csv", "id,rating\r\n1,7", "can't be saved"),
     ("Dog.csv", "id,name\r\n1,Fido", "can't be saved"), ("x.json", "[]", "isn't JSON"),
     ("x.json", "{\"Dog\":[{\"name\":[1]}]}", "isn't JSON"),
+    ("x.json", "{\"Dog\":[{\"name\":\"a\"}],\n\"Dog\":[{\"name\":\"b\"}]}", "Line 2: Another member of the same object has the name Dog"),
+    ("x.json", "{\"Dog\":[{\"name\":\"\\\"a\", \"n\\u0061me\" : \"b\"}]}", "Another member of the same object has the name name"),
     ("x.json", "{\"Dog\":[{\"name\":[\"a\"]}]}", "is a list"), ("x.json", "{\"Walk\":[{\"dog\":[\"a\",\"b\"]}]}", "is to-one"),
     (
       "x.json", "{\"Dog\":[{\"id\":\"d\",\"name\":\"x\",\"walks\":[]}],\"Walk\":[{\"dog\":\"d\"}]}", "contradicts"

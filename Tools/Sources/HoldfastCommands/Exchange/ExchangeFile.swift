@@ -78,13 +78,13 @@ struct ExchangeFile {
   // MARK: JSON
 
   private mutating func readJSON(_ path: String) throws(CommandError) {
-    let entities: [String: [[String: JSONField]]]
-    do {
-      let decoder = JSONDecoder()
-      entities = try decoder.decode([String: [[String: JSONField]]].self, from: Data(try Self.text(path).utf8))
-    } catch let error as CommandError { throw error } catch {
+    let text = try Self.text(path), entities: [String: [[String: JSONField]]]
+    do { entities = try JSONDecoder().decode([String: [[String: JSONField]]].self, from: Data(text.utf8)) } catch {
       throw CommandError(
         path: path, reason: "The file isn't JSON of the exported form: an object with a list of objects for each entity.", cause: error)
+    }
+    if let (name, line) = Self.repeatedName(in: Array(text.utf8)) {
+      throw CommandError(path: path, reason: "Line \(line): Another member of the same object has the name \(name), too.")
     }
     for (name, objects) in entities.sorted(by: { $0.key < $1.key }) {
       for (index, object) in objects.enumerated() {
@@ -92,6 +92,38 @@ struct ExchangeFile {
           Record(entityName: name, place: "\(name), object \(index + 1)", path: path, fields: object.compactMapValues(\.field)))
       }
     }
+  }
+
+  /// The first member of valid JSON with the name of another member of its object, of which the decoder only returns one; nil if there is
+  /// none.
+  private static func repeatedName(in json: [UInt8]) -> (name: String, line: Int)? {
+    // The names in each open object. Those of an open list remain empty.
+    var names: [Set<String>] = [], place = 0, line = 1
+    while place < json.count {
+      switch json[place] {
+      case UInt8(ascii: "\n"): line += 1
+      case UInt8(ascii: "{"), UInt8(ascii: "["): names.append([])
+      case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = names.popLast()
+      case UInt8(ascii: "\""):
+        let start = place
+        place += 1
+        while place < json.count, json[place] != UInt8(ascii: "\"") { place += json[place] == UInt8(ascii: "\\") ? 2 : 1 }
+        // A text is a name if a colon follows it.
+        guard place < json.count, json[(place + 1)...].first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: ":"),
+          let name = Self.name(json[start...place]), !names.isEmpty
+        else { break }
+        if !names[names.count - 1].insert(name).inserted { return (name, line) }
+      default: break
+      }
+      place += 1
+    }
+    return nil
+  }
+
+  /// The name in quotation marks.
+  private static func name(_ quoted: ArraySlice<UInt8>) -> String? {
+    if quoted.contains(UInt8(ascii: "\\")) { return try? JSONDecoder().decode(String.self, from: Data(quoted)) }
+    return String(decoding: quoted.dropFirst().dropLast(), as: UTF8.self)
   }
 
   /// A member of an object.
