@@ -4,7 +4,7 @@ import Foundation
 /// it.
 enum FileKind {
   case file, folder
-  /// A pipe, a socket or a device.
+  /// A pipe, a socket or a device, or a symbolic link without a target.
   case other
 
   /// Creates a kind; nil if nothing is at the path, or its attributes can't be read. Follows symbolic links.
@@ -20,6 +20,8 @@ enum FileKind {
 
   /// The error for an item that is neither a file nor a folder.
   static func noFile(_ path: String) -> CommandError {
-    CommandError(path: path, reason: "It is a pipe, a socket or a device. Give the path of a file.")
+    let exists = FileManager.default.fileExists(atPath: path)
+    return CommandError(
+      path: path, reason: "It is a \(exists ? "pipe, a socket or a device" : "symbolic link without a target"). Give the path of a file.")
   }
 }

@@ -42,6 +42,21 @@ import Testing
     #expect(error.reason.contains("device"), "\(error)")
   }
 
+  /// The bug: the import reported that another process had created it, and the other commands that it was a pipe, a socket or a device.
+  @Test func aLinkWithoutATargetIsReportedAsOne() throws {
+    let fixture = try Fixture(), input = fixture.folder.appendingPathComponent("objects.json")
+    try Data(#"{"Walk": [{"minutes": 4}]}"#.utf8).write(to: input)
+    try FileManager.default.createSymbolicLink(atPath: fixture.path("link.json"), withDestinationPath: "target.json")
+    let model = try fixture.writeModel()
+    for command in [["store", "import", "link.json", "objects.json", "--model", model], ["store", "info", "link.json"]] {
+      let refused = try CommandProcess(command, in: fixture)
+      let message = "holdfast: link.json: It is a symbolic link without a target. Give the path of a file.\n"
+      #expect(refused.status == 1 && refused.errors == message, "\(refused)")
+    }
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: fixture.path("link.json")) == "target.json")
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("target.json")))
+  }
+
   @Test func aLinkToAFileIsFollowed() throws {
     let fixture = try Fixture()
     try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))

@@ -19,7 +19,9 @@ extension StoreSource {
   @discardableResult public static func importObjects(
     into path: String, modelPath: String? = nil, from source: String, backup: String? = nil, onlyCreates: Bool = false
   ) throws(CommandError) -> Int {
-    if FileKind(path) == nil {
+    let kind = FileKind(path)
+    if kind == .other { throw FileKind.noFile(path) }
+    if kind == nil {
       guard let modelPath else {
         throw CommandError(path: path, reason: "There is no store at this path. To create one, pass its model with --model.")
       }
