@@ -20,9 +20,9 @@ public struct CommandError: Error, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
-  /// One line with the path, the reason and the cause.
+  /// The path, the reason and the cause. The path and the reason are on one line: line feeds in them are escaped.
   public var description: String {
-    "\(path): \(reason)" + (cause.map { " Cause: \($0)" } ?? "")
+    TerminalText.line("\(path): \(reason)") + (cause.map { " Cause: \($0)" } ?? "")
   }
 }
 

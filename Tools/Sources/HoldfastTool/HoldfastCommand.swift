@@ -114,15 +114,18 @@ enum Output {
     }
   }
 
-  /// Writes a line to standard error. If that isn't possible, the exit code still reports an error.
-  static func note(_ text: String) {
+  /// Writes a line to standard error, for example with a path that contains a line feed. If that isn't possible, the exit code still
+  /// reports an error.
+  static func note(_ text: String) { writeError(TerminalText.line(text)) }
+
+  private static func writeError(_ text: String) {
     try? FileHandle.standardError.write(contentsOf: TerminalText.escaped(Data("holdfast: \(text)\n".utf8)))
   }
 
   /// Runs a command. If it throws, prints the error to standard error and exits with 1.
   static func asking<Result>(_ body: () throws(CommandError) -> Result) throws -> Result {
     do throws(CommandError) { return try body() } catch {
-      note("\(error)")
+      writeError("\(error)")
       throw ExitCode(1)
     }
   }

@@ -140,6 +140,21 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder.appendingPathComponent("zoo.json")) == file)
   }
 
+  /// The bug: the line feed was printed.
+  @Test func anErrorWithALineFeedInItsPathIsOneLine() throws {
+    let fixture = try Fixture()
+    for (path, shown) in [("a\nb.sqlite", #"a\u000Ab.sqlite"#), ("a\r\nb.sqlite", #"a\u000D\u000Ab.sqlite"#)] {
+      let missing = try run("store", "info", path, in: fixture)
+      #expect(missing.errors == "holdfast: \(shown): There is no file at this path. Check the path.\n", "\(missing)")
+    }
+    try fixture.writeStore(.json(at: fixture.path("zoo.json")))
+    try Data().write(to: fixture.folder.appendingPathComponent("a\nb"))
+    // The path of the other store is part of the reason.
+    let refused = try run("store", "diff", "zoo.json", "a\nb", in: fixture)
+    #expect(refused.status == 1 && refused.errors.hasPrefix("holdfast: ") && refused.errors.contains(#"a\u000Ab"#), "\(refused)")
+    #expect(refused.errors.utf8.count { $0 == UInt8(ascii: "\n") } == 1, "\(refused)")
+  }
+
   #if os(Linux)
     /// The bug: the command trapped.
     @Test func anErrorThatCannotBeWrittenHasItsExitCode() throws {
