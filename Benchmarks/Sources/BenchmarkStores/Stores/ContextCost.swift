@@ -278,5 +278,5 @@ public struct ContextCost {
     Self.median(try (0..<rounds).map { _ in try body() })
   }
 
-  private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+  private static func median(_ values: [Double]) -> Double { Spread(values).median }
 }

@@ -1,3 +1,4 @@
+import BenchmarkRunner
 import HoldfastMemoryStore
 import HoldfastStore
 
@@ -41,9 +42,8 @@ public struct WrapperCost {
       plain.append(base)
       added.append((whole - base) / Double(depth))
     }
-    plain.sort()
-    added.sort()
-    return Result(request: plain[rounds / 2], median: added[rounds / 2], least: added[0], most: added[rounds - 1])
+    let spread = Spread(added)
+    return Result(request: Spread(plain).median, median: spread.median, least: spread.least, most: spread.greatest)
   }
 
   private func time(_ store: any IncrementalStore, _ requests: Int) throws -> Double {
