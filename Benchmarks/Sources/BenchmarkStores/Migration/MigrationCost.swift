@@ -33,7 +33,7 @@ public struct MigrationCost: Sendable {
     public let seconds: Double
     /// The peak memory of the process in megabytes.
     public let peakMegabytes: Double
-    /// The number of people afterwards, that have the new value if there is one.
+    /// The number of people afterwards that have the new value, or their company after a conversion or a migration of links.
     public let peopleCount: Int
   }
 
@@ -172,16 +172,20 @@ public struct MigrationCost: Sendable {
     return Int(try BareSQL.run("SELECT COUNT(*) FROM ZPERSON WHERE \(condition)", at: path))
   }
 
-  /// The people in a store after a step, whose note is as it should be.
+  /// The number of people in a store after a step, whose note or link to their company is as it should be.
   private static func peopleCount(_ description: StoreDescription, _ step: Step) throws -> Int {
     let coordinator = try PersistentStoreCoordinator(model: model(after: step), store: description.migrating(automatically: false))
     defer { try? coordinator.close() }
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
-    let people = FetchRequest<ManagedObject>(entityName: "Person")
-    if step == .conversion || step == .linkMigration { return try context.count(for: people) }
-    let note: StoreValue = step == .optionalAttribute ? .null : .string("none")
-    let isEqual = FetchPredicate<ManagedObject>(.comparison(.property(PropertyPath("note")), .equalTo, .constant(note), []))
-    let count = try context.count(for: FetchRequest<ManagedObject>(entityName: "Person", where: isEqual))
-    return step == .plan ? try context.count(for: people) - count : count
+    let note = QueryExpression.property(PropertyPath("note"))
+    let isRight: QueryExpression =
+      switch step {
+      case .conversion: .comparison(.property(PropertyPath("company")), .notEqualTo, .constant(.null), [])
+      case .linkMigration: .comparison(.count(PropertyPath("companies")), .equalTo, .constant(.int64(1)), [])
+      case .optionalAttribute: .comparison(note, .equalTo, .constant(.null), [])
+      case .plan: .comparison(note, .notEqualTo, .constant(.string("none")), [])
+      default: .comparison(note, .equalTo, .constant(.string("none")), [])
+      }
+    return try context.count(for: FetchRequest<ManagedObject>(entityName: "Person", where: FetchPredicate(isRight)))
   }
 }
