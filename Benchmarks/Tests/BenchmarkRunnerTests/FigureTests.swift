@@ -55,4 +55,16 @@ import Testing
       #expect((0..<10).contains { _ in measured().heapDeltaBytes > 32 << 20 })
     #endif
   }
+
+  /// The bug: the second figure was taken after the first one, so it included reading the memory and printing.
+  @Test("A part of an interval ends with the interval")
+  func part() {
+    let earlier = Mark(time: 1, cpu: 2, residentKilobytes: 30, heapBytes: 400)
+    let later = Mark(time: 1.25, cpu: 2.5, residentKilobytes: 33, heapBytes: 410)
+    let whole = Figure(
+      workload: "W1", seconds: 2, cpuSeconds: 3, check: 7, residentDeltaKilobytes: 10, peakKilobytes: 90, heapDeltaBytes: 100)
+    let part = Figure(
+      workload: "W1save", seconds: 1.75, cpuSeconds: 2.5, check: 7, residentDeltaKilobytes: 7, peakKilobytes: 90, heapDeltaBytes: 90)
+    #expect(later.figure("W1save", endingWith: whole, since: earlier) == part)
+  }
 }

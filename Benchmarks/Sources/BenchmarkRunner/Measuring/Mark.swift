@@ -39,4 +39,18 @@ public struct Mark: Sendable {
       peakKilobytes: holdfast_benchmark_peak_kb(),
       heapDeltaBytes: holdfast_benchmark_heap_bytes() - heapBytes)
   }
+
+  /// The figure of the interval from this mark to the end of a figure since an earlier mark.
+  ///
+  /// Taking a second figure would include the time of taking the first one.
+  public func figure(_ workload: String, endingWith other: Figure, since earlier: Mark) -> Figure {
+    Figure(
+      workload: workload,
+      seconds: other.seconds - (time - earlier.time),
+      cpuSeconds: other.cpuSeconds - (cpu - earlier.cpu),
+      check: other.check,
+      residentDeltaKilobytes: other.residentDeltaKilobytes - (residentKilobytes - earlier.residentKilobytes),
+      peakKilobytes: other.peakKilobytes,
+      heapDeltaBytes: other.heapDeltaBytes - (heapBytes - earlier.heapBytes))
+  }
 }

@@ -81,8 +81,9 @@ struct PeopleWorkloads {
     let objects = graph.insert(people)
     let beforeSave = run.split()
     try graph.context.save()
-    withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
-    run.report(run.figure("W1save", since: beforeSave), check: UInt64(objects.persons.count))
+    let figure = withExtendedLifetime(objects) { run.figure("W1") }, count = UInt64(objects.persons.count)
+    run.report(figure, check: count)
+    run.report(run.figure("W1save", since: beforeSave, endingWith: figure), check: count)
     try run.close()
   }
 

@@ -71,6 +71,11 @@ final class StoreRun {
   /// The figure since a second clock was started, without a checksum or counts.
   func figure(_ name: String, since mark: Mark) -> Figure { mark.figure(name, check: 0) }
 
+  /// The figure since a second clock was started, to the end of a figure since the clock was started. Without counts.
+  func figure(_ name: String, since part: Mark, endingWith figure: Figure) -> Figure {
+    part.figure(name, endingWith: figure, since: mark)
+  }
+
   /// Reports the figure since the clock was started.
   func report(_ name: String, check: UInt64) { report(figure(name), check: check) }
 
