@@ -1,6 +1,7 @@
 internal import BenchmarkData
 internal import BenchmarkRunner
 internal import Holdfast
+internal import HoldfastStore
 
 /// The workloads on packages.
 ///
@@ -11,6 +12,8 @@ internal import Holdfast
 /// | `links` | from opening until all links are followed |
 /// | `search` `traverse` | the requests, with an open store |
 /// | `update` `delete` | from the fetch to the end of the save, with an open store |
+///
+/// Models are created before any clock starts, because an application has its model when it opens a store.
 struct PackageWorkloads {
   let kind: StoreKind
 
@@ -21,12 +24,18 @@ struct PackageWorkloads {
         try importAll($0)
         try $0.close()
       },
-      workload("load", .readsStore) { try load($0) { try open($0) } },
-      workload("links", .readsStore) { try links($0) { try open($0) } },
-      workload("search", .readsStore) { try search($0, try open($0)) },
-      workload("traverse", .readsStore) { try traverse($0, try open($0)) },
-      workload("update", .changesStore) { try update($0, try open($0)) },
-      workload("delete", .changesStore) { try delete($0, try open($0)) },
+      workload("load", .readsStore) { run in
+        let model = try PackageModel.make()
+        try load(run) { try open($0, model) }
+      },
+      workload("links", .readsStore) { run in
+        let model = try PackageModel.make()
+        try links(run) { try open($0, model) }
+      },
+      workload("search", .readsStore) { try search($0, try open($0, PackageModel.make())) },
+      workload("traverse", .readsStore) { try traverse($0, try open($0, PackageModel.make())) },
+      workload("update", .changesStore) { try update($0, try open($0, PackageModel.make())) },
+      workload("delete", .changesStore) { try delete($0, try open($0, PackageModel.make())) },
     ]
   }
 
@@ -51,8 +60,8 @@ struct PackageWorkloads {
     return Workload(name, .packages, use) { try body(StoreRun(kind, $0)) }
   }
 
-  private func open(_ run: StoreRun) throws -> PackageGraph {
-    PackageGraph(context: try run.open(PackageModel.make(), PackageModel.classes))
+  private func open(_ run: StoreRun, _ model: ManagedObjectModel) throws -> PackageGraph {
+    PackageGraph(context: try run.open(model, PackageModel.classes))
   }
 
   private func graph(_ run: StoreRun) throws -> PackageGraph { PackageGraph(context: try run.newContext()) }
@@ -62,8 +71,9 @@ struct PackageWorkloads {
   private func importAll(_ run: StoreRun) throws {
     let index = try run.context.packages()
     try StoreFiles(run.context.path).remove()
+    let model = try PackageModel.make()
     run.begin()
-    var work = PackageImport(index, into: try open(run).context)
+    var work = PackageImport(index, into: try open(run, model).context)
     let count = try work.run()
     run.report(PackagePhase.importing.rawValue, check: UInt64(count))
   }
