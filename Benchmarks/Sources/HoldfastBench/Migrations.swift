@@ -47,6 +47,9 @@ struct Migrations: ParsableCommand {
   private struct Measured {
     var seconds = Double.infinity
     var megabytes = 0.0
+
+    /// The megabytes, if the system reports them.
+    var memory: String { megabytes > 0 ? "\(Int(megabytes.rounded()))" : "–" }
   }
 
   /// Runs a step on copies of a store.
@@ -114,7 +117,7 @@ struct Migrations: ParsableCommand {
       let path = try filled(store, conversionSize, folder)
       let cells = try MigrationCost.stores.map { destination in
         let measured = try measure(.conversion, store, of: path, conversionSize, to: destination)
-        return "\(Int((Double(conversionSize) / measured.seconds / 1e3).rounded())),000; \(Int(measured.megabytes.rounded()))"
+        return "\(Int((Double(conversionSize) / measured.seconds / 1e3).rounded())),000; \(measured.memory)"
       }
       print("| \(store) | \(cells.joined(separator: " | ")) |")
     }
@@ -133,7 +136,7 @@ struct Migrations: ParsableCommand {
   }
 
   private func text(_ measured: Measured, separator: String = " | ") -> String {
-    text(measured.seconds) + separator + "\(Int(measured.megabytes.rounded()))"
+    text(measured.seconds) + separator + measured.memory
   }
 
   /// Two digits or more.

@@ -131,7 +131,7 @@ import Testing
   @Test("A figure that was only counted has no time, no ratio and no memory in the printed tables")
   func onlyCounted() {
     func report(_ sqlite: [Sample]) -> ComparisonReport {
-      let json = [sample("json", "W2", wall: 1), sample("json", "W2", wall: 1.1, round: 2)]
+      let json = [sample("json", "W2", wall: 1, heap: 9_000), sample("json", "W2", wall: 1.1, round: 2, heap: 9_000)]
       return ComparisonReport(date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 2, samples: json + sqlite)
     }
     let now = report([sample("sqlite", "W2", wall: 9, round: 0, requests: 1)])
@@ -139,11 +139,25 @@ import Testing
     #expect(now.summaries.map(\.ratio) == [1, nil])
     let printed = ComparisonText(now, width: 80).text
     let kept = printed.split(separator: "\n").first { $0.hasPrefix("kept, all loaded") }
-    #expect(!printed.contains("0.00 µs") && kept?.split(separator: " ").suffix(3) == ["loaded", "0", "B"], "\(printed)")
+    #expect(!printed.contains("0.00 µs") && kept?.split(separator: " ").suffix(3) == ["loaded", "9.00", "kB"], "\(printed)")
     let lines = BaselineText(now, against: before, width: 80).text.split(separator: "\n")
     let line = lines.first { $0.contains("sqlite") } ?? ""
     #expect(line.contains("2.00 s") && line.hasSuffix("  -2 requests, -4 statements"), "\(line)")
     #expect(!line.contains("0.00") && !line.contains("faster"), "\(line)")
+  }
+
+  /// The bug: memory of 0 bytes was printed, and was the smallest.
+  @Test("Memory that the system doesn't report isn't printed")
+  func unknownMemory() {
+    let samples = ["json", "sqlite"].map { store in
+      let figure = Figure(workload: "W2", seconds: 1, cpuSeconds: 1, check: 1)
+      return Sample(store: store, input: .people, size: 100, round: 1, figure: figure, fileBytes: 7)
+    }
+    let report = ComparisonReport(date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 1, samples: samples)
+    for text in [ComparisonText(report, width: 80).text, ComparisonMarkdown(report).text, ReportPage(report).html] {
+      #expect(!text.contains(" 0 B") && !text.contains(">0 B<"), "\(text)")
+    }
+    #expect(!report.findings.contains { $0.question.contains("memory") })
   }
 
   @Test("Among several sizes, the largest decides")

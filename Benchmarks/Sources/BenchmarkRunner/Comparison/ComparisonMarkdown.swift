@@ -25,7 +25,7 @@ public struct ComparisonMarkdown {
       if cells.contains(where: { !$0.isEmpty }) { lines.append(line([title] + cells)) }
     }
     for phase in Self.phases { add(PhaseText.of(phase, .people).title, phase) { Units.seconds($0.wall.median) } }
-    add("memory for each object, all loaded", "W2") { "\(Units.bytes(Double($0.heapDeltaBytes) / Double(size + size / 100)))" }
+    add("memory for each object, all loaded", "W2") { $0.keptBytes.map { Units.bytes($0 / Double(size + size / 100)) } }
     add("file", "W1") { $0.fileBytes.map { Units.bytes(Double($0)) } }
     return lines.joined(separator: "\n") + "\n"
   }

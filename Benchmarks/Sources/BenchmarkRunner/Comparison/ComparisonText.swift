@@ -71,11 +71,11 @@ public struct ComparisonText {
       let cells = stores.map { store in all.first { $0.store == store && $0.phase == phase }.flatMap(cell) ?? "" }
       if cells.contains(where: { !$0.isEmpty }) { table.append([title] + cells) }
     }
-    func timed(_ summary: Summary, _ bytes: Double) -> String? { summary.isTimed ? Units.bytes(bytes) : nil }
-    line("peak while making, saving", "W1") { timed($0, Double($0.peakKilobytes) * 1024) }
-    line("peak while loading", "W2") { timed($0, Double($0.peakKilobytes) * 1024) }
-    line("kept, all loaded", "W2") { timed($0, Double($0.heapDeltaBytes)) }
-    line("of that, per object", "W2") { timed($0, Double($0.heapDeltaBytes) / Double(max(1, $0.size + $0.size / 100))) }
+    func timed(_ summary: Summary, _ bytes: Double?) -> String? { summary.isTimed ? bytes.map(Units.bytes) : nil }
+    line("peak while making, saving", "W1") { timed($0, $0.peakBytes) }
+    line("peak while loading", "W2") { timed($0, $0.peakBytes) }
+    line("kept, all loaded", "W2") { timed($0, $0.keptBytes) }
+    line("of that, per object", "W2") { one in timed(one, one.keptBytes.map { $0 / Double(max(1, one.size + one.size / 100)) }) }
     line("allocations while loading", "W2") { $0.allocations.map(Units.shortCount) }
     line("file", "W1") { $0.fileBytes.map { Units.bytes(Double($0)) } }
     return table.isEmpty ? "" : "\(subject.title), memory and file\n\n" + table.text

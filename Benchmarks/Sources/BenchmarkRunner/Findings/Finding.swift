@@ -73,7 +73,7 @@ public struct Finding: Hashable, Codable, Sendable {
 
   private static let questions: [Question] = [
     Question(text: "Smallest memory with everything loaded", phases: ["W2"]) {
-      exact(Double($0.heapDeltaBytes))
+      exact($0.keptBytes)
     } write: {
       Units.bytes($0)
     },

@@ -20,9 +20,9 @@ public struct Summary: Hashable, Codable, Sendable {
   /// The median wall time divided by that of the fastest store in the same phase; nil if the fastest time is too short, or the figure was
   /// only counted.
   public var ratio: Double?
-  /// The peak resident memory in KiB.
+  /// The peak resident memory in KiB; 0 if the system doesn't report it.
   public var peakKilobytes: Int64
-  /// The increase in bytes used by malloc during the phase.
+  /// The increase in bytes used by malloc during the phase; 0 if the system doesn't report it.
   public var heapDeltaBytes: Int64
   /// The size of the store's files in bytes; nil if it has none.
   public var fileBytes: Int64?
@@ -34,6 +34,11 @@ public struct Summary: Hashable, Codable, Sendable {
   public var statements: Int?
   /// The number of calls of `fsync` and `fdatasync`.
   public var synchronizations: Int?
+
+  /// The peak resident memory in bytes; nil if the system doesn't report it.
+  var peakBytes: Double? { peakKilobytes == 0 ? nil : Double(peakKilobytes) * 1024 }
+  /// The increase in bytes used by malloc during the phase; nil if the system doesn't report it.
+  var keptBytes: Double? { heapDeltaBytes == 0 ? nil : Double(heapDeltaBytes) }
 
   /// Whether the figure was measured in a timed round, not only counted.
   public var isTimed: Bool { wall.greatest > 0 }

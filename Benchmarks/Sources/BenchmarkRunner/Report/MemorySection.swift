@@ -40,13 +40,13 @@ struct MemorySection {
   }
 
   private var measures: [Measure] {
-    var all = [Measure("Peak while making and saving", makingPhase) { timed($0, Double($0.peakKilobytes) * 1024) }]
+    var all = [Measure("Peak while making and saving", makingPhase) { timed($0, $0.peakBytes) }]
     if let loading = loadingPhase {
       let objects = Double(objectCount)
       all += [
-        Measure("Peak while loading", loading) { timed($0, Double($0.peakKilobytes) * 1024) },
-        Measure("Kept with everything loaded", loading) { timed($0, Double($0.heapDeltaBytes)) },
-        Measure("Of that, per object", loading) { timed($0, Double($0.heapDeltaBytes) / objects) },
+        Measure("Peak while loading", loading) { timed($0, $0.peakBytes) },
+        Measure("Kept with everything loaded", loading) { timed($0, $0.keptBytes) },
+        Measure("Of that, per object", loading) { timed($0, $0.keptBytes.map { $0 / objects }) },
         Measure("Allocations while loading", loading, isBytes: false) { $0.allocations.map(Double.init) },
       ]
     }
@@ -55,7 +55,7 @@ struct MemorySection {
     return all
   }
 
-  private func timed(_ summary: Summary, _ value: Double) -> Double? { figures.isTimed(summary) ? value : nil }
+  private func timed(_ summary: Summary, _ value: Double?) -> Double? { figures.isTimed(summary) ? value : nil }
 
   /// The phase that creates and saves everything.
   private var makingPhase: String {

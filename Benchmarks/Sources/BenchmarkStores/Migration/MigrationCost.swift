@@ -31,7 +31,7 @@ public struct MigrationCost: Sendable {
   public struct Cost: Sendable {
     /// The wall time in seconds.
     public let seconds: Double
-    /// The peak memory of the process in megabytes.
+    /// The peak memory of the process in megabytes; 0 if the system doesn't report it.
     public let peakMegabytes: Double
     /// The number of people afterwards that have the new value, or their company after a conversion or a migration of links.
     public let peopleCount: Int
