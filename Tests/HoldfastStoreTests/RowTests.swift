@@ -291,7 +291,8 @@ import Testing
       for layout in [dog.layout, plan.layout(in: dog)] {
         let builder = RowBatchBuilder(layout: layout, idPrefix: identity.prefix(for: dog))
         try builder.append(key: 1, version: 1, values: [.key(7)])
-        let row = builder.seal()[0]
+        let batch = builder.seal(), row = batch[0]
+        #expect(try CodedRows(batch).batch()[0][0] == destination)
         #expect(row[0] == destination && row.pointer.value(0, layout.columns[0]) == .key(7))
         #expect(dog.historyValues(of: row, idPrefix: identity.prefix(for: dog)) { _ in true } == ["kennel": destination])
       }

@@ -3,7 +3,7 @@ extension MappingModel {
   /// Whether the former name of one of an entity's properties is now that of another one, or its new name was.
   ///
   /// Then names in a history would mean other properties.
-  package func exchangesNames(_ mapping: EntityMapping) -> Bool {
+  public func exchangesNames(_ mapping: EntityMapping) -> Bool {
     guard let index = mapping.source else { return false }
     let former = source.entities[index], new = destination.entities[mapping.destination]
     let attributes = new.attributes.compactMap { attribute in
@@ -27,7 +27,7 @@ extension MappingModel {
   /// - Parameters:
   ///   - former: What a history keeps of the source.
   ///   - plan: What it keeps of the destination.
-  package func keepsTombstones(_ mapping: EntityMapping, _ former: HistoryPlan, _ plan: HistoryPlan) -> Bool {
+  public func keepsTombstones(_ mapping: EntityMapping, _ former: HistoryPlan, _ plan: HistoryPlan) -> Bool {
     guard let index = mapping.source else { return false }
     let entity = source.entities[index], before = former.entities[index.rawValue], after = plan.entities[mapping.destination.rawValue]
     guard before.preservedNames(entity) == after.preservedNames(destination.entities[mapping.destination]) else { return false }

@@ -78,8 +78,7 @@ public struct RowView: Sendable {
   ///
   /// Bytes that aren't a value of the column's type read as null. Only an index out of range traps.
   ///
-  /// A to-one destination is an object ID. It is a key as a whole number if a model hasn't created the batch's layout, such as that of
-  /// decoded rows.
+  /// A to-one destination is an object ID. It is a key as a whole number if the batch's layout is neither of a model nor decoded.
   public subscript(slot: SlotIndex) -> StoreValue {
     precondition(
       batch.layout.slots.contains(slot), "Slot \(slot) is out of range: the row has \(batch.layout.columns.count) slots.")

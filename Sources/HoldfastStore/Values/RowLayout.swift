@@ -41,7 +41,8 @@ public final class RowLayout: Sendable, Hashable {
   public let fixedByteCount: Int
   /// The slots that contain text or bytes.
   @usableFromInline package let byteSlots: [SlotIndex]
-  /// The names of all entities of the model, by index: those of to-one destinations. Empty for a layout that a model hasn't created.
+  /// The names of the model's entities, by index. Empty if nothing is known of the model. A decoded layout knows only the names of its to-one
+  /// destinations, and the others are empty.
   let entityNames: [String]
 
   /// The indexes of all slots.
@@ -57,6 +58,22 @@ public final class RowLayout: Sendable, Hashable {
     self.kinds = kinds
     byteSlots = (0..<SlotIndex(kinds.count)).filter { kinds[$0] == .bytes }
     fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(SlotIndex(columns.count - 1)) + 8
+  }
+
+  /// The layout of decoded rows.
+  ///
+  /// - Parameter destinations: The names of the entities of to-one destinations, by index. They are data, so an index may be wrong.
+  convenience init(_ columns: [ColumnType], destinations: [Int: String]) {
+    let named = destinations.filter { (0..<Int(UInt16.max)).contains($0.key) }
+    var names = Array(repeating: "", count: named.keys.max().map { $0 + 1 } ?? 0)
+    for (index, name) in named { names[index] = name }
+    self.init(columns, entityNames: names)
+  }
+
+  /// The name of the entity of a to-one destination; nil if it isn't known.
+  func name(of destination: EntityIndex) -> String? {
+    guard entityNames.indices.contains(destination.rawValue), !entityNames[destination].isEmpty else { return nil }
+    return entityNames[destination]
   }
 
   /// The bit of a cell that marks an external value.

@@ -22,14 +22,14 @@ extension RowPointer {
   ///
   /// - Parameters:
   ///   - slot: The slot.
-  ///   - layout: The layout of an entity. If a model hasn't created it, the key of a destination is returned as a whole number.
+  ///   - layout: The layout of an entity. If it is neither of a model nor decoded, the key of a destination is returned as a whole number.
   ///   - idPrefix: An ID from the row's store. If nil, the key of a destination is returned as a whole number.
   public func value(_ slot: SlotIndex, in layout: RowLayout, idPrefix: ManagedObjectID?) -> StoreValue {
     let column = layout.columns[slot]
-    guard case .toOne(let destination) = column, isPresent(slot), let idPrefix, destination.rawValue < layout.entityNames.count else {
+    guard case .toOne(let destination) = column, isPresent(slot), let idPrefix, let name = layout.name(of: destination) else {
       return value(slot, column)
     }
-    return .objectID(idPrefix.identity.objectID(entityName: layout.entityNames[destination], key: key(slot)))
+    return .objectID(idPrefix.identity.objectID(entityName: name, key: key(slot)))
   }
 
   /// The attribute value in a slot. Requires that the slot has a value.
