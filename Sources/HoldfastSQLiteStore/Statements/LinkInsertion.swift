@@ -37,7 +37,7 @@ struct LinkInsertion {
     }
   }
 
-  /// Checks links of which the last statement ignored some. The table has these, unless they violate a unique index of another program.
+  /// Checks the links of a statement that ignored some. The table has these, unless they violate a unique index of another program.
   private func check(_ links: ArraySlice<SaveRequest.Link>) throws(StoreError) {
     let select = try writer.statement("SELECT 1 FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2")
     for link in links {

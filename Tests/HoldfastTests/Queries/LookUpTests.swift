@@ -179,7 +179,7 @@ import Testing
     #expect(few.count == (looksUp ? 2 : 1) && few.allSatisfy { ($0.predicate != nil) == looksUp })
     for number in 0..<17 { context.dog("Dog \(number)").chip = Int64(100 + number) }
     #expect(try plansOfSave().map { $0.predicate == nil } == [true])
-    // A value that the save frees is no conflict, and one that another dog keeps is.
+    // A value that the save frees can be used. One that another dog keeps is a conflict.
     fido.chip = nil
     let max = try #require(try context.fetch(Dog.self) { $0.chip == 9 }.first)
     max.chip = 7
