@@ -85,7 +85,7 @@ import Testing
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
-      try traced(path, calls.map { "inject=\($0):error=EINTR:when=1+2" }) { file in
+      try traced(path, calls.map { "\($0):error=EINTR:when=1+2" }) { file in
         for round in UInt8(0)..<20 {
           try file.replace([UInt8](repeating: round, count: 3000))
           let contents = try file.contents()
@@ -101,7 +101,7 @@ import Testing
   @Test func RC6_aFileIsNotSynchronizedAgainOnTheRealSystem() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
+      try traced(path, ["fsync:error=EIO:when=1"]) { file in
         let error = storeError { try file.replace([2]) }
         let between = try file.contents()
         precondition(error?.code == .inputOutput && between == [1] && TemporaryFolder.names(in: path).count == 2)
@@ -184,33 +184,24 @@ private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result
   }
 #endif
 
-/// Creates a file in a folder, and runs a closure while strace traces this process and makes some of its calls fail.
+/// Creates a file in a folder, and runs a closure in a forked process while strace traces that process and makes some of its calls fail.
 ///
-/// The trace is written beside the folder, for ``Trace``.
+/// The process has no other threads, whose calls would be traced and fail, too. The trace is written beside the folder, for ``Trace``.
 private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) throws -> Void) throws {
-  let file = try DurableFile(path: folder + "/store")
-  try file.replace([1])
-  guard FileManager.default.isExecutableFile(atPath: Trace.program) else { return }
-  let tracer = Process()
-  tracer.executableURL = URL(fileURLWithPath: Trace.program)
-  tracer.arguments = ["-f", "-p", "\(getpid())", "-o", folder + ".trace", "-e", "trace=%file,%desc"] + faults.flatMap { ["-e", $0] }
-  let messages = Pipe()
-  tracer.standardError = messages
-  try withSignals { try tracer.run() }
-  // strace prints that it is attached before it traces anything. If it isn't permitted to, it prints an error and exits.
-  let isAttached = String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self).contains("attached")
-  if !isAttached { TestFile.delete(folder + ".trace") }
-  defer {
-    tracer.terminate()
-    tracer.waitUntilExit()
+  let run = try Tracer.run(notes: folder + ".strace", faults: faults) {
+    let file = try DurableFile(path: folder + "/store")
+    try file.replace([1])
+    return file
+  } _: { file in
+    try body(file)
   }
-  if isAttached { try body(file) }
+  guard let run else { return }
+  demand(run.isSuccess, "The process ended with \(run.status): \(run.lines.suffix(5))")
+  TestFile.write(Array(run.lines.joined(separator: "\n").utf8), to: folder + ".trace")
 }
 
 /// The system calls of another process, traced by strace.
 private struct Trace {
-  static let program = "/usr/bin/strace"
-
   let lines: [String]
   /// The calls that change, synchronize or lock something, in order.
   let writing: [String]
@@ -219,22 +210,19 @@ private struct Trace {
   init?(_ folder: String) throws {
     let path = folder + ".trace"
     guard FileManager.default.fileExists(atPath: path) else {
-      print("Skipped: strace isn't installed or not permitted.")
+      print(Tracer.skipped)
       return nil
     }
     defer { TestFile.delete(path) }
-    lines = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self).split(separator: "\n").map(String.init)
+    lines = String(decoding: TestFile.read(path), as: UTF8.self).split(separator: "\n").map(String.init)
     writing = lines.compactMap(Self.writingCall)
   }
 
   private static func writingCall(_ line: String) -> String? {
-    // Each line begins with the number of the thread.
-    guard let call = line.split(separator: " ", maxSplits: 1).last?.drop(while: { $0 == " " }), let end = call.firstIndex(of: "(") else {
-      return nil
-    }
-    let name = String(call[..<end])
+    guard let end = line.firstIndex(of: "(") else { return nil }
+    let name = String(line[..<end])
     switch name {
-    case "openat" where call.contains("O_CREAT"): return call.contains(".tmp\"") ? "openat temporary" : "openat .store.lock"
+    case "openat" where line.contains("O_CREAT"): return line.contains(".tmp\"") ? "openat temporary" : "openat .store.lock"
     case "renameat2": return "renameat"
     case "pwrite64", "fchmod", "fchown", "fsync", "fdatasync", "renameat", "rename", "linkat", "unlinkat", "unlink", "flock", "ftruncate",
       "fallocate", "mkdirat", "fsetxattr":

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
+import HoldfastJSONStore
 import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
