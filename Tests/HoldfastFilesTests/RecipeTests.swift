@@ -147,15 +147,6 @@ private func acceptSignals() {
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
 
-/// Runs a closure with signals unblocked on this thread.
-private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result {
-  var before = sigset_t()
-  pthread_sigmask(SIG_SETMASK, nil, &before)
-  acceptSignals()
-  defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-  return try body()
-}
-
 #if os(Linux)
   /// Sends this thread a thousand signals per second. The handler makes system calls fail with `EINTR`.
   private final class SignalStorm: Sendable {
