@@ -3,6 +3,8 @@ extension MappingModel {
   /// Whether the former name of one of an entity's properties is now that of another one, or its new name was.
   ///
   /// Then names in a history would mean other properties.
+  ///
+  /// - Parameter mapping: The mapping of the entity.
   public func exchangesNames(_ mapping: EntityMapping) -> Bool {
     guard let index = mapping.source else { return false }
     let former = source.entities[index], new = destination.entities[mapping.destination]
@@ -25,6 +27,7 @@ extension MappingModel {
   /// Whether the values that a history keeps of an entity's deleted objects are those that it would keep now.
   ///
   /// - Parameters:
+  ///   - mapping: The mapping of the entity.
   ///   - former: What a history keeps of the source.
   ///   - plan: What it keeps of the destination.
   public func keepsTombstones(_ mapping: EntityMapping, _ former: HistoryPlan, _ plan: HistoryPlan) -> Bool {
