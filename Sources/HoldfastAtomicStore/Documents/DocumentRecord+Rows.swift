@@ -4,7 +4,8 @@ extension DocumentRecord {
   /// All objects of a generation.
   ///
   /// - Parameter path: The path of the file, for errors.
-  /// - Throws: `unstorableValue` if an object ID has no value, because its store has too many names of entities. It would be lost.
+  /// - Throws: `unstorableValue` if a cell can't be read as a value, such as an object ID whose store has too many names of entities. It
+  ///   would be lost.
   static func all(_ generation: TableGeneration, _ path: String) throws -> [DocumentRecord] {
     var records: [DocumentRecord] = []
     var links: [ManagedObjectModel.Relationship: WrittenLinks] = [:]
@@ -18,8 +19,8 @@ extension DocumentRecord {
           if value == .null {
             throw StoreError(
               .unstorableValue, operation: "write the store", path: path,
-              reason: "\(entity.name).\(property.name) of the object with key \(row.key) has an ID of a store with too many names of "
-                + "entities. Set it to nil, or correct the file.")
+              reason: "\(entity.name).\(property.name) of the object with key \(row.key) can't be written. If it is an object ID, its "
+                + "store has too many names of entities. Set it to another value.")
           }
           record.values[property.name] = value
         }
