@@ -140,7 +140,7 @@ import Testing
     ])
   }
 
-  /// Whether a new store can be created and saved. If so, it opens again. If not, there is no file.
+  /// Whether a new store can be created and saved. If so, it opens again. If not, no file remains.
   private static func isWithin(_ options: JSONStoreOptions, _ model: ManagedObjectModel, _ what: String) throws -> Bool {
     let folder = TemporaryFolder(), store = StoreDescription.json(at: folder.file("store.json"), options: options)
     do {

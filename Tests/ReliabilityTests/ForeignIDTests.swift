@@ -28,8 +28,8 @@ import Testing
     return id
   }
 
-  /// Only a store with text identifiers can have such an ID, and this process doesn't know yet that it does. The ID is written to the file
-  /// in place of another one with the same length.
+  /// Only a store with text identifiers can have such an ID, and this process doesn't know yet that it does. The ID replaces
+  /// another one with the same length in the file.
   private func replaceKey(in path: String) throws {
     var bytes = TestFile.read(path)
     let places = TestBytes.places(of: Array("/Dog/p12".utf8), in: bytes)

@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  /// A file of which a damaged page is less than a hundredth of the objects.
+  /// A file in which a page has less than a hundredth of the objects.
   private static let original = Result { try made(items: 3600) }
   /// A file for damage of one place, in which the number of objects doesn't matter. Its tables have pages below their roots.
   private static let smallOriginal = Result { try made(items: 1200) }

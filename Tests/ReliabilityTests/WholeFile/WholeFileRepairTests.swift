@@ -37,7 +37,7 @@ import Testing
     var contents: [String: ArchiveContent]
   }
 
-  /// Files of which a damaged page is less than a hundredth of the objects.
+  /// Files in which a page has less than a hundredth of the objects.
   private static let originals = Result { try made(items: 3600) }
   /// Files for damage of one place, in which the number of objects doesn't matter.
   private static let smallOriginals = Result { try made(items: 600) }

@@ -94,8 +94,8 @@ struct ExchangeFile {
     }
   }
 
-  /// The first member of valid JSON with the name of another member of its object, of which the decoder only returns one; nil if there is
-  /// none.
+  /// The first member of valid JSON with the name of another member of its object. The decoder returns only one of them. Nil if all names
+  /// are different.
   private static func repeatedName(in json: [UInt8]) -> (name: String, line: Int)? {
     // The names in each open object. Those of an open list remain empty.
     var names: [Set<String>] = [], place = 0, line = 1
