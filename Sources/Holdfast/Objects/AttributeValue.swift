@@ -198,7 +198,7 @@ extension Decimal: AttributeValue {
     return 0
   }
   /// Writes a slot.
-  public func store(in object: ManagedObject, _ slot: SlotIndex) { description.store(in: object, slot) }
+  public func store(in object: ManagedObject, _ slot: SlotIndex) { DecimalText.digits(self).store(in: object, slot) }
   /// A decimal number.
   public var storeValue: StoreValue { .decimal(self) }
 }

@@ -116,7 +116,7 @@ enum ConstantForm: Hashable {
 
   private static func integer(_ number: Decimal) -> ConstantForm {
     if number.isNaN { return .never }
-    let digits = number.description
+    let digits = DecimalText.digits(number)
     let parts = digits.split(separator: ".", maxSplits: 1)
     let isNegative = digits.utf8.first == UInt8(ascii: "-")
     guard let whole = Int64(parts[0]) else { return .above(.real(isNegative ? -.infinity : .infinity)) }

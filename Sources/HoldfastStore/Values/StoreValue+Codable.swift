@@ -47,7 +47,7 @@ extension StoreValue: Codable {
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.singleValueContainer()
-      try container.encode(value.description)
+      try container.encode(DecimalText.digits(value))
     }
   }
 

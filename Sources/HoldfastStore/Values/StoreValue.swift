@@ -128,8 +128,20 @@ public enum StoreValue: Sendable, Hashable {
 }
 
 /// The text of decimal numbers in rows: the shortest digits, a full stop, no grouping. Independent of the locale.
-enum DecimalText {
-  static func bytes(_ value: Decimal) -> [UInt8] { Array(value.description.utf8) }
+package enum DecimalText {
+  static func bytes(_ value: Decimal) -> [UInt8] { Array(digits(value).utf8) }
+
+  /// The text of a number. Equal numbers have equal texts.
+  ///
+  /// `Decimal.description` has zeros at the end of a fraction if the number was normalized with another one, for example.
+  package static func digits(_ value: Decimal) -> String {
+    let text = value.description
+    guard text.utf8.last == UInt8(ascii: "0"), text.utf8.contains(UInt8(ascii: ".")) else { return text }
+    var digits = Array(text.utf8)
+    while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+    if digits.last == UInt8(ascii: ".") { digits.removeLast() }
+    return String(decoding: digits, as: UTF8.self)
+  }
 
   /// The number, or nil for text that isn't a number. Only a damaged store contains such text.
   static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? { value(String(decoding: bytes, as: UTF8.self)) }
