@@ -53,19 +53,21 @@ extension ContextCore {
     }
   }
 
-  /// The values of columns, an array for each group, sorted by the values of the groups.
+  /// The values of columns, an array for each group, sorted by the values of the groups: first by those of the columns, then by others.
   func groups<Root>(_ request: DictionaryFetchRequest<Root>, _ columns: [DictionaryFetchColumn]) throws -> [[StoreValue]] {
     checkIsolation()
     noticeRemovedStores()
     let entity = try entity(named: request.entityName)
     let groupBy = try request.propertiesToGroupBy.map { try slotInRow($0, entity) }
-    let columns = try columns.map { try column($0, entity, groupBy) }
+    let requested = try columns.map { try column($0, entity, groupBy) }
+    // Groups are also sorted by values that aren't requested.
+    let columns = requested + groupBy.map { AggregateColumn.group(slot: $0) }.filter { !requested.contains($0) }
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
       entity: entity, predicate: try predicate(request.predicate?.expression, entity),
       output: .aggregates(plan), includesSubentities: request.includesSubentities, options: requests.ofFetch)
     let rows = try persistentStoreCoordinator.aggregate(query, plan, in: pinnedStores())
-    return rows.sorted { a, b in
+    let sorted = rows.sorted { a, b in
       for (place, column) in columns.enumerated() {
         guard case .group(let slot) = column else { continue }
         let order = GroupOrder.order(a[place], b[place], entity.layout.columns[slot], places)
@@ -73,6 +75,7 @@ extension ContextCore {
       }
       return false
     }
+    return requested.count == columns.count ? sorted : sorted.map { Array($0.prefix(requested.count)) }
   }
 
   private func slot(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
