@@ -7,7 +7,8 @@
 /// An order of rows, compiled from sort terms, with ties in key order.
 ///
 /// nil sorts first, NaN after all numbers, and false before true. Unfolded text is sorted by its bytes. Rows that are equal in all terms
-/// are in ascending key order. Rows of unsaved objects are last, in insertion order.
+/// are in ascending key order. Rows of unsaved objects are last, in insertion order, and so are unsaved destinations of a to-one
+/// relationship.
 public struct RowOrder {
   typealias Comparison = (RowPointer, RowPointer, any EvaluationSource) -> Int
 
@@ -77,10 +78,15 @@ public struct RowOrder {
   /// The order of two values, neither of them nil: -1, 0 or 1.
   private static func presentOrder(_ slot: SlotIndex, _ column: ColumnType, _ folding: TextFolding) -> (RowPointer, RowPointer) -> Int {
     switch column.cellKind {
-    case .integer, .key:
+    case .integer:
       return { a, b in
         let (x, y) = (a.integer(slot), b.integer(slot))
         return x < y ? -1 : x > y ? 1 : 0
+      }
+    case .key:
+      return { a, b in
+        let (x, y) = (a.key(slot), b.key(slot))
+        return x == y ? 0 : keyPrecedes(x, y) ? -1 : 1
       }
     case .real: return { a, b in order(a.real(slot), b.real(slot)) }
     case .bytes:
