@@ -147,6 +147,35 @@ import Testing
     }
   }
 
+  /// So a program can discard the changes that the error names, and save all others.
+  @Test(arguments: TestStore.allCases) func theConflictAlsoNamesTheObjectsThatAnotherContextHasChanged(_ store: TestStore) throws {
+    for isFault in [true, false] {
+      let scene = try scene(store, isFault: isFault), context = scene.context
+      let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }), other = try scene.place.context()
+      #expect(rex.age == 1)
+      try #require(try other.one(Dog.self) { $0.name == "Rex" }).age = 8
+      try other.save()
+      (scene.fido.age, rex.age, scene.ann.name) = (4, 9, "Anna")
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(error.code == .conflict && Set(error.objectIDs) == [scene.fido.objectID, rex.objectID])
+      #expect(error.objectIDs.count == 2)
+      try context.discardChanges(of: error.objectIDs)
+      try context.save()
+      let last = try scene.place.context()
+      #expect(try last.fetch(FetchRequest<Person>()).map(\.name) == ["Anna"] && last.fetch(FetchRequest<Dog>()).map(\.age) == [8])
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func theConflictAlsoNamesUnchangedObjectsWhoseConflictsAreDetected(_ store: TestStore) throws {
+    let scene = try scene(store, isFault: true), context = scene.context, other = try scene.place.context()
+    try context.detectConflicts(for: scene.ann)
+    try #require(try other.one(Person.self) { $0.name == "Ann" }).city = "Ulm"
+    try other.save()
+    scene.fido.age = 4
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .conflict && error.objectIDs == [scene.fido.objectID, scene.ann.objectID])
+  }
+
   /// The row of a deleted object has no relationships, so delete rules find nothing. Fetches still work. The save reports the objects that
   /// another context has deleted: this one, or those that its rules would have deleted.
   @Test(arguments: TestStore.allCases) func deletingItIsAConflictThatTheSaveReports(_ store: TestStore) throws {

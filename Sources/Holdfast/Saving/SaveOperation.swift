@@ -248,12 +248,28 @@ final class SaveOperation {
     try context.fire(together: faults, options)
     // The rows may reference objects that are being deleted.
     if !faults.isEmpty { context.nullifyRegistered(deleted) }
-    let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
+    let missing = saved.filter { $0.isFault || $0.isInaccessible }
     if missing.isEmpty { return }
+    let outdated = try outdated(among: saved)
     throw PersistenceError(
       .conflict,
-      reason: "Changed objects without a readable row: \(missing.count). Another context or process may have deleted them. Roll back.",
-      objectIDs: missing, cause: context.faultError)
+      reason: "Changed objects without a readable row: \(missing.count). Another context or process may have deleted them. "
+        + (outdated.isEmpty ? "" : "Other objects in conflict: \(outdated.count). ") + "Roll back, or discard their changes.",
+      objectIDs: missing.map(\.objectID) + outdated.map(\.objectID), cause: context.faultError)
+  }
+
+  /// The objects with rows that another context or process has changed or deleted since this context read them. Reads their rows again.
+  ///
+  /// - Parameter saved: The changed and deleted objects.
+  private func outdated(among saved: ContiguousArray<ManagedObject>) throws -> [ManagedObject] {
+    let written = saved.filter { object in
+      if object.isFault || object.isInaccessible { return false }
+      return object.isDeleted || object.changesItsRow || context.merging.isLocked(object)
+    }
+    let compared = written + context.merging.locked.filter { $0.isLockable && !$0.isUpdated }
+    let rows = try context.currentRows(of: compared)
+    return compared.filter { object in rows[ObjectIdentifier(object)].map { object.isOutdated(by: $0.pointer) } ?? true }
+      .sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
   }
 
   /// Whether the save compares the version of a fault whose links changed, or counts its destinations.
