@@ -119,6 +119,14 @@ final class SaveOperation {
     replaceTemporaryIDs()
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
+    try namingAllConflicts { try checkAndCommit() }
+    publishToCache()
+    announce()
+    if let unchecked = context.saving.unchecked { noteCommitted(in: unchecked) }
+    return true
+  }
+
+  private func checkAndCommit() throws {
     for part in parts { try part.checkVersions() }
     do { for part in parts { try part.checkUniqueness() } } catch { throw SaveFailure.refusal(error, self) }
     for part in parts { part.dropNeedlessRequest() }
@@ -127,10 +135,18 @@ final class SaveOperation {
     try context.refuseUnreadValues()
     try prepare()
     try commit()
-    publishToCache()
-    announce()
-    if let unchecked = context.saving.unchecked { noteCommitted(in: unchecked) }
-    return true
+  }
+
+  /// Runs a closure. If it finds conflicts in one store, compares the versions in the other ones, so that the error names all objects in
+  /// conflict.
+  private func namingAllConflicts(_ body: () throws -> Void) throws {
+    do { try body() } catch let error as PersistenceError where error.code == .conflict && parts.count > 1 {
+      guard var refusal = error.cause as? StoreError, let first = refusal.conflicts.first else { throw error }
+      for part in parts where part.store.identity.number != first.objectID.storeNumber {
+        refusal.conflicts += try part.versionConflicts()
+      }
+      throw SaveFailure.conflict(refusal)
+    }
   }
 
   // MARK: Steps

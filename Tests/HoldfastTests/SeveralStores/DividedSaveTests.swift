@@ -273,6 +273,23 @@ import Testing
     #expect(try pack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)])).map(\.age) == [6, 7])
   }
 
+  /// So a program can discard the changes that the error names, and save all others.
+  @Test(arguments: StorePair.allCases) func theErrorNamesTheObjectsInConflictOfAllStores(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let here = context.dog("here"), there = context.dog("there"), own = context.dog("own")
+    try context.assign(there, to: pack.stores[1])
+    try context.save()
+    let other = try pack.context()
+    for dog in try other.fetch(FetchRequest<Dog>()) where dog.name != "own" { dog.age = 5 }
+    try other.save()
+    for dog in [here, there, own] { dog.age = 7 }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .conflict && Set(error.objectIDs) == [here.objectID, there.objectID] && error.objectIDs.count == 2)
+    try context.discardChanges(of: error.objectIDs)
+    try context.save()
+    #expect(try pack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)])).map(\.age) == [5, 5, 7])
+  }
+
   @Test(arguments: StorePair.allCases) func uniquenessHoldsPerStore(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context()
     let (a, b) = (context.dog("a"), context.dog("b"))

@@ -115,8 +115,19 @@ extension StoreChanges {
   }
 
   private func compareVersions() throws {
-    var conflicts: [SaveConflict] = []
-    for changes in request.entities {
+    let conflicts = try versionConflicts()
+    guard conflicts.isEmpty else {
+      coordinator.rowCache.removeAll()
+      throw SaveFailure.conflict(
+        StoreError(
+          .conflict, operation: "save", path: store.locationDescription, reason: "Rows were changed since they were read.",
+          conflicts: conflicts))
+    }
+  }
+
+  /// The rows of the request whose versions in the store aren't those that the context had read. Sends a request for each entity.
+  func versionConflicts() throws -> [SaveConflict] {
+    try request.entities.flatMap { changes in
       var expected: [ObjectKey: (ManagedObject?, RowVersion)] = [:]
       for updated in changes.updated {
         for index in 0..<updated.rows.count {
@@ -127,14 +138,7 @@ extension StoreChanges {
       for rows in [changes.deleted, changes.locked] {
         for (key, version) in zip(rows.keys, rows.expectedVersions) { expected[key] = (context.registered(changes.entity, key), version) }
       }
-      conflicts += try differences(changes.entity, expected)
-    }
-    guard conflicts.isEmpty else {
-      coordinator.rowCache.removeAll()
-      throw SaveFailure.conflict(
-        StoreError(
-          .conflict, operation: "save", path: store.locationDescription, reason: "Rows were changed since they were read.",
-          conflicts: conflicts))
+      return try differences(changes.entity, expected)
     }
   }
 
