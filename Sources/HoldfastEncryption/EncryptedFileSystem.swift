@@ -12,8 +12,8 @@ import Synchronization
 /// ```
 ///
 /// All contents of the store's file, its backups and its external values are encrypted. Reading detects every changed byte, and every chunk
-/// that was exchanged, left out or appended. An encrypted file can't be opened without its key
-/// (``/HoldfastStore/StoreError/Code/notPermitted``), and a file that isn't encrypted can't be opened with a key
+/// that was exchanged, left out or appended. An encrypted file can't be opened with other keys only
+/// (``/HoldfastStore/StoreError/Code/notPermitted``), nor without encryption, and a file that isn't encrypted can't be opened with a key
 /// (``/HoldfastStore/StoreError/Code/notAStore``).
 ///
 /// Each file has its own key, derived from a random salt. Encryption makes a file longer by 64 bytes, and by 28 bytes for each 16 KiB of

@@ -194,7 +194,13 @@ final class SealedFile: Sendable {
         "The file is encrypted with the key \(header.keyIdentifier), which isn't among the keys of this store. Pass that key as a former key."
       )
     }
-    return Contents(key: key, unwrittenHeader: nil, byteCount: SealedLayout.byteCount(ofSealed: size))
+    let byteCount = SealedLayout.byteCount(ofSealed: size)
+    guard byteCount == 0 || SealedLayout.sealedByteCount(of: byteCount) == size else {
+      throw failure(
+        .read, ErrorNumber.wrongContents, .damaged,
+        "The last chunk of the encrypted file is incomplete: the file was truncated, or bytes were appended. Restore it from a backup.")
+    }
+    return Contents(key: key, unwrittenHeader: nil, byteCount: byteCount)
   }
 
   private func failure(_ operation: StoreFileOperation, _ number: Int32, _ code: StoreError.Code, _ reason: String) -> FileSystemError {

@@ -22,8 +22,7 @@ enum SealedLayout {
 
   /// The size of the contents of a file with the given size.
   ///
-  /// An incomplete chunk of at most 28 bytes at the end is ignored. The chunk before it isn't sealed as the last one, so reading that chunk
-  /// fails.
+  /// An incomplete chunk of at most 28 bytes at the end has no contents. Opening such a file fails if there is a chunk before it.
   static func byteCount(ofSealed size: Int64) -> Int64 {
     let chunks = max(size - headerByteCount, 0)
     return chunks / sealedChunkByteCount * chunkByteCount + max(chunks % sealedChunkByteCount - overhead, 0)

@@ -117,6 +117,20 @@ import Testing
     }
   }
 
+  /// Also behind a full chunk, where they could be the beginning of another one.
+  @Test(arguments: TestCipher.allCases) func appendedBytesAreFound(cipher: TestCipher) throws {
+    for size in [1, Self.chunk - 1, Self.chunk, 2 * Self.chunk] {
+      let file = try EncryptedFile(cipher.fileSystem(), in: folder), name = "file of \(size)"
+      try file.create(name, Self.bytes(size))
+      let bytes = TestFile.read(folder.file(name))
+      for count in [1, 27, 28, 29, 100] {
+        let found = try code(of: bytes + [UInt8](repeating: 0, count: count), file)
+        #expect(found == .damaged, "\(count) bytes behind \(size)")
+      }
+      #expect(try code(of: bytes, file) == nil)
+    }
+  }
+
   @Test(arguments: TestCipher.allCases) func chunksThatWereExchangedRepeatedLeftOutOrTakenFromAnotherFileAreFound(cipher: TestCipher) throws
   {
     let (file, _, bytes) = try encrypted(cipher)
