@@ -85,7 +85,8 @@ public struct PersistenceError: Error, Sendable {
     /// A context was released with unsaved changes, and not all of them could be kept; see ``ManagedObjectContext``. Or an object was changed
     /// after others had removed it; see ``ManagedObject/isInaccessible``.
     public static let lostChanges = Code(rawValue: "lostChanges")
-    /// A callback of a save or merge, such as ``ManagedObject/willSave()`` or a ``MergePolicy``, saved the context.
+    /// A callback of a save or merge, such as ``ManagedObject/willSave()`` or a ``MergePolicy``, saved the context, or a handler of
+    /// ``ManagedObjectContext/onChange(_:)`` that a save called.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
     /// `willSave()` or a handler of ``ManagedObjectContext/onChange(_:)`` keeps changing further objects without end.
     public static let endlessSave = Code(rawValue: "endlessSave")

@@ -11,7 +11,7 @@ extension ContextCore {
       throw PersistenceError(
         .saveInProgress,
         reason: "The context is being saved or is merging changes; a callback can't save it meanwhile. Save it when the call has returned, "
-          + "or in a handler of onSave or onChange.")
+          + "or in a handler of onSave.")
     }
     noticeRemovedStores()
     try refuseLoss()
