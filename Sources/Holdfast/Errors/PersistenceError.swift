@@ -9,8 +9,12 @@
 /// ``objectID`` and ``property`` identify what failed. The description contains no attribute values; ``validation`` may hold the
 /// rejected one.
 ///
-/// Errors of a store are thrown unchanged, as ``/HoldfastStore/StoreError``, with one exception. When a store reports a conflict or a
-/// constraint conflict during a save, the save throws a `PersistenceError` that names the objects. Its ``cause`` is the store's error.
+/// Errors of a store are thrown unchanged, as ``/HoldfastStore/StoreError``, with these exceptions. A save throws a `PersistenceError` that
+/// names the objects, and whose ``cause`` is the store's error:
+///
+/// - if a store reports a conflict or a constraint conflict,
+/// - if a store fails after others have committed (``Code/incompleteSave``),
+/// - if properties couldn't be read (``Code/unreadValues``).
 ///
 /// Bridged to `NSError`, the error has the domain `NSCocoaErrorDomain` and the code ``coreDataCode``. `localizedDescription` is
 /// ``errorDescription``.
