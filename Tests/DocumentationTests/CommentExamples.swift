@@ -473,7 +473,7 @@ enum WrapperExamples {
   }
 
   static func overlay(_ path: String) -> StoreDescription {
-    let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
+    let sandbox = StoreDescription.overlay(over: .sqlite(at: path).readOnly())
     return sandbox
   }
 

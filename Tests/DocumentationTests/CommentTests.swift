@@ -32,6 +32,7 @@ import Testing
     let model = try SmallKennel.model(), folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder + "/Kennel.sqlite")).close()
     for description in [
       WrapperExamples.traced(.memory()), WrapperExamples.slow(.memory()), WrapperExamples.overlay(folder + "/Kennel.sqlite"),
     ] {

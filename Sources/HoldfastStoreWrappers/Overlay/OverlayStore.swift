@@ -163,12 +163,15 @@ private final class OverlayStore: ForwardingStore {
 extension StoreDescription {
   /// A store that shows another store's objects and keeps all changes in memory.
   ///
-  /// Programs use an overlay to try out changes, or to edit the data of a file that they can't write. The other store is opened, read, and
-  /// never changed:
+  /// Programs use an overlay to try out changes, or to edit the data of a file that they can't write. The other store is opened and read.
+  /// Its objects are never changed:
   ///
   /// ```swift
-  /// let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
+  /// let sandbox = StoreDescription.overlay(over: .sqlite(at: path).readOnly())
   /// ```
+  ///
+  /// Opened read-only, the other store changes no file. Otherwise, opening it creates a missing file. Opening a SQLite store also adds
+  /// missing indexes, and converts the journal mode.
   ///
   /// - Objects have the same keys as in the other store but different IDs, because an overlay has its own UUID.
   /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
@@ -178,7 +181,7 @@ extension StoreDescription {
   /// - The framework evaluates queries, so each fetch reads all rows of its entities.
   ///
   /// - Parameters:
-  ///   - base: The other store. It is created if it doesn't exist.
+  ///   - base: The other store. It is created if it doesn't exist, unless it is opened read-only. It isn't migrated.
   ///   - contents: The changes. Defaults to none.
   public static func overlay(over base: StoreDescription, contents: OverlayContents = OverlayContents()) -> StoreDescription {
     StoreDescription(type: "overlay", at: base.location) { OverlayStore(contents, base.makeStore) }
