@@ -390,6 +390,20 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.path("target")))
   }
 
+  /// As those of a store.
+  @Test(arguments: ExchangeFormat.allCases) func onlyTheOwnerCanReadAnExport(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("zoo.sqlite"), exported = fixture.path("objects")
+    func permissions(_ path: String) throws -> Int? {
+      (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+    }
+    try fixture.writeStore(.sqlite(at: source))
+    try StoreSource(path: source).export(to: exported, format)
+    switch format {
+    case .json: #expect(try permissions(exported) == 0o600)
+    case .csv: #expect(try permissions(exported) == 0o700 && permissions(exported + "/Dog.csv") == 0o600)
+    }
+  }
+
   @Test func membersOfDifferentObjectsCanHaveTheSameName() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
     let text = #"{"Walk": [{"minutes": 1}, {"minutes": 2}], "Dog": [{"name": "\"name\": {[\\"}, {"name": "name"}, {"name": "Dog"}]}"#

@@ -110,7 +110,10 @@ private struct StoreExport {
   }
 
   private func exportCSV(to folder: String) throws -> Int {
-    do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false) } catch { throw unwritable(error) }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: NSNumber(value: 0o700)])
+    } catch { throw unwritable(error) }
     var count = 0
     for entity in concreteEntities {
       let file = try Output(folder + "/\(entity.name).csv")
@@ -252,6 +255,8 @@ private final class Output {
     let url = URL(fileURLWithPath: path)
     do {
       try Data().write(to: url, options: .withoutOverwriting)
+      // No other user can read the file of a store, either. Until this call, the folder of the export excludes them.
+      try FileManager.default.setAttributes([.posixPermissions: NSNumber(value: 0o600)], ofItemAtPath: path)
       handle = try FileHandle(forWritingTo: url)
     } catch {
       throw CommandError(
