@@ -21,7 +21,7 @@ public struct ModelFileOptions: Sendable, Hashable {
   public var maximumValueByteCount = 1 << 20
   /// The maximum number of files and folders in a bundle. Defaults to 10,000.
   public var maximumFileCount = 10_000
-  /// The maximum number of entities, and of configurations. Defaults to 5,000.
+  /// The maximum number of entities, and of configurations. Defaults to 5,000. A model has at most 4,096 entities, whatever this limit is.
   public var maximumEntityCount = 5_000
   /// The maximum number of properties of all entities, including inherited ones. Defaults to 200,000.
   public var maximumPropertyCount = 200_000
