@@ -282,7 +282,8 @@ final class SaveOperation {
       if object.isFault || object.isInaccessible { return false }
       return object.isDeleted || object.changesItsRow || context.merging.isLocked(object)
     }
-    let compared = written + context.merging.locked.filter { $0.isLockable && !$0.isUpdated }
+    // The versions of unchanged ends of one-to-one relationships are compared, too.
+    let compared = written + context.merging.locked.union(partners).filter { $0.isLockable && !$0.isUpdated }
     let rows = try context.currentRows(of: compared)
     return compared.filter { object in rows[ObjectIdentifier(object)].map { object.isOutdated(by: $0.pointer) } ?? true }
       .sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
