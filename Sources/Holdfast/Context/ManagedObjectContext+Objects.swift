@@ -5,7 +5,7 @@ extension ManagedObjectContext {
   /// Inserts a new object of a class, with default values and a temporary ID. Sends no store request.
   public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object { core.insert(type) }
 
-  /// Inserts a new object of a class and sets its properties. Sends no store request.
+  /// Inserts a new object of a class and sets its properties. The insertion sends no store request.
   ///
   /// ```swift
   /// let fido = context.insert(Dog.self) { $0.name = "Fido" }

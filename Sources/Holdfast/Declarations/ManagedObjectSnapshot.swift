@@ -142,7 +142,7 @@ extension ManagedObjectSnapshot: Codable {
 }
 
 extension ManagedObjectContext {
-  /// Inserts a new object with the values of a snapshot. Sends no store request.
+  /// Inserts a new object with the values of a snapshot. Sends requests only for faults at the other ends of one-to-one relationships.
   ///
   /// - Throws: The errors of ``ManagedObjectSnapshot/apply(to:)``. Nothing is inserted then.
   @discardableResult public func insert<Object: ManagedObject>(_ snapshot: ManagedObjectSnapshot<Object>) throws -> Object {
