@@ -42,7 +42,7 @@ extension ManagedObjectContext {
   /// The dictionaries are sorted by the grouping properties that they contain, in the order of the columns' names, nil first.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``PersistenceError`` with code
-  ///   ``PersistenceError/Code/invalidRequest`` if a column isn't an attribute or a to-one relationship, is neither grouped by nor aggregated,
-  ///   or would be compared although its values may be in external files.
+  ///   ``PersistenceError/Code/invalidRequest`` if a column isn't an attribute or a to-one relationship, is neither grouped by nor
+  ///   aggregated, or would be compared although its values may be in external files.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] { try core.fetch(request) }
 }

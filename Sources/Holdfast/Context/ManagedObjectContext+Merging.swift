@@ -17,8 +17,8 @@ extension ManagedObjectContext {
   /// }
   /// ```
   ///
-  /// Sends one request for each entity and 1,024 objects in conflict, one for each entity of the destinations of kept to-one relationships, and
-  /// one for each ordered relationship with an unsaved order.
+  /// Sends one request for each entity and 1,024 objects in conflict, one for each entity of the destinations of kept to-one relationships,
+  /// and one for each ordered relationship with an unsaved order.
   ///
   /// - Parameters:
   ///   - error: The error of ``save()``, with code ``PersistenceError/Code/conflict`` or ``PersistenceError/Code/constraintConflict``.
