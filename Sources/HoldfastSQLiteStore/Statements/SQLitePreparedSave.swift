@@ -46,17 +46,27 @@ final class SQLitePreparedSave: PreparedSave {
 
   func commit() throws -> SaveReceipt {
     guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return SaveReceipt() }
-    defer { files?.finish(.unknown) }
-    try store.finishing(operation) { writer in
-      let leavesMuchUnused = UnusedPages.areMany(on: writer)
-      try store.commit(writer, transaction)
-      if files != nil { try? writer.waitForDisk(false, store.database.options) }
-      if leavesMuchUnused { store.database.giveBackUnusedPages() }
-      store.database.checkpointAfterCommit()
+    do {
+      try store.finishing(operation) { writer in
+        let leavesMuchUnused = UnusedPages.areMany(on: writer)
+        try store.commit(writer, transaction)
+        if files != nil { try? writer.waitForDisk(false, store.database.options) }
+        if leavesMuchUnused { store.database.giveBackUnusedPages() }
+        store.database.checkpointAfterCommit()
+      }
+    } catch {
+      files?.finish(SQLitePreparedSave.outcome(of: error))
+      throw error
     }
     store.hasSaved.store(true, ordering: .relaxed)
     files?.finish(.committed)
     return SaveReceipt()
+  }
+
+  /// The outcome of a save whose commit failed. Other errors than these two mean that nothing was changed, so no row names the new files.
+  private static func outcome(of error: any Error) -> ExternalDataSave.Outcome {
+    guard let code = (error as? StoreError)?.code, code != .durabilityUnknown, code != .outcomeUnknown else { return .unknown }
+    return .aborted
   }
 
   func abort() {

@@ -126,6 +126,29 @@ import Testing
     #endif
   }
 
+  /// A reader prevents the commit of a rollback journal. The values are in their files by then.
+  @Test func aCommitThatASQLiteStoreRefusesLeavesNoFile() throws {
+    let gallery = try GalleryFolder(.sqlite(.delete))
+    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(0.05), externalData: Gallery.small)
+    let context = try Gallery.context(.sqlite(at: gallery.path, options: options))
+    let photo = Gallery.insert(1, Gallery.bytes(1, 4000), context)
+    try context.save()
+    let before = gallery.files
+    photo.image = Gallery.bytes(2, 5000)
+    let reader = try BareDatabase(gallery.path)
+    try reader.run("BEGIN")
+    _ = try reader.rows("SELECT COUNT(*) FROM ZPHOTO")
+    for _ in 0..<3 {
+      let refused = try #require(throws: StoreError.self) { try context.save() }
+      #expect(refused.code == .locked && context.hasChanges, "\(refused)")
+      #expect(gallery.files == before && gallery.notes.isEmpty)
+    }
+    try reader.run("COMMIT")
+    try context.save()
+    #expect(try gallery.files == GalleryFolder.names(context).compactMap { $0 } && gallery.files != before && gallery.notes.isEmpty)
+    try context.persistentStoreCoordinator.close()
+  }
+
   /// Opening the store doesn't remove files of a save that another process is making.
   @Test(arguments: FileStore.all)
   func filesOfAnotherProcessesUnfinishedSaveStay(kind: FileStore) async throws {
