@@ -289,7 +289,15 @@ public final class ExternalDataFolder: Sendable {
     if let open = state.withLock({ $0.folders }) { return open }
     let place = try fileSystem.resolve(path)
     let base = KeptFile(try fileSystem.openDirectory(place.folder), of: fileSystem)
-    guard let support = try folder(name, in: base, making), let data = try folder(Self.dataName, in: support, making) else { return nil }
+    guard let support = try folder(name, in: base, making) else { return nil }
+    var found = try folder(Self.dataName, in: support, false)
+    if found == nil && making {
+      // An attempt that failed or was killed may have made the support folder, and not its name durable. So it has no folder of files yet.
+      try fileSystem.synchronize(base.handle)
+      found = try folder(Self.dataName, in: support, true)
+      try fileSystem.synchronize(support.handle)
+    }
+    guard let data = found else { return nil }
     for folder in [support, data] where !allowsSharedFolder { try checkOwner(folder, place.name, base) }
     let opened = OpenFolders(support: support, data: data)
     return state.withLock { state in
@@ -308,6 +316,7 @@ public final class ExternalDataFolder: Sendable {
     if problem != nil { throw FileSystemError(.openDirectory, name: folder.handle.name, number: ErrorNumber.otherOwner) }
   }
 
+  /// Opens a folder. If it doesn't exist, makes it or returns nil. The name of a new folder isn't durable yet.
   private func folder(_ name: String, in parent: KeptFile, _ making: Bool) throws(FileSystemError) -> KeptFile? {
     do throws(FileSystemError) {
       return KeptFile(try fileSystem.openDirectory(name, in: parent.handle), of: fileSystem)
@@ -318,9 +327,7 @@ public final class ExternalDataFolder: Sendable {
     do throws(FileSystemError) { try fileSystem.makeDirectory(name, in: parent.handle) } catch {
       if error.number != ErrorNumber.exists { throw error }
     }
-    let made = KeptFile(try fileSystem.openDirectory(name, in: parent.handle), of: fileSystem)
-    try fileSystem.synchronize(parent.handle)
-    return made
+    return KeptFile(try fileSystem.openDirectory(name, in: parent.handle), of: fileSystem)
   }
 }
 

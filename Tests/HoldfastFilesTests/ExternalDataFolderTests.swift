@@ -1,0 +1,62 @@
+import Foundation
+import HoldfastFiles
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The durability of external files and their folders, on a simulated disk.
+@Suite struct ExternalDataFolderTests {
+  private let disk = SimulatedFileSystem()
+  private let storeUUID = UUID().uuidString
+  private let model: ManagedObjectModel
+
+  init() throws {
+    let image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    model = try ManagedObjectModel(entities: [EntityDescription("Photo", attributes: [image])])
+  }
+
+  private func folder(_ name: String, on disk: SimulatedFileSystem) -> ExternalDataFolder {
+    ExternalDataFolder(
+      path: "/" + name, name: name, storeUUID: storeUUID, options: ExternalDataOptions(threshold: 8), permissions: 0o600, fileSystem: disk)
+  }
+
+  /// Writes the files of a save, and returns the name of the only one.
+  private func write(_ value: Data, to folder: ExternalDataFolder) throws -> UUID {
+    let identity = StoreIdentity.intern(storeUUID: storeUUID, model: model)
+    let builder = RowBatchBuilder(entity: model.entities[0], identity: identity)
+    try builder.append(key: 1, version: 1, values: [.data(value)])
+    var changes = SaveRequest.EntityChanges(entity: 0), request = SaveRequest()
+    changes.inserted = [builder.seal()]
+    request.entities = [changes]
+    let save = try ExternalDataSave(request, model: model, folder: folder) { _, _, slots in slots.map { _ in nil } }
+    save.finish(.committed)
+    guard case .externalData(let id) = save.request.entities[0].inserted[0][0][0] else {
+      throw StoreError(.general, operation: "write a value", reason: "The value isn't in a file.")
+    }
+    return id
+  }
+
+  /// The first attempt makes the folder of the store's external data, and the disk doesn't confirm that.
+  @Test(arguments: [1, 2, 3, 4, 5, 6]) func aValueThatIsWrittenAgainAfterAnErrorSurvivesAPowerLoss(failing nth: Int) throws {
+    let value = Data(repeating: 7, count: 20), files = folder("store", on: disk)
+    disk.startRecording()
+    disk.inject(FileFault(.synchronize, nth: nth, .error(EIO)))
+    #expect(throws: StoreError.self) { try write(value, to: files) }
+    let id = try write(value, to: files)
+    disk.mark(1)
+    var count = 0
+    disk.forEachCrashState { state in
+      if state.lastMark != 1 { return }
+      count += 1
+      let found = try? folder("store", on: state.fileSystem).read(id, operation: "read a value")
+      #expect(found == value, "\(state)")
+    }
+    #expect(count > 0)
+  }
+}
