@@ -42,6 +42,18 @@ import Testing
     return id
   }
 
+  /// Expects that each power loss after the first mark leaves a value.
+  private func expectValue(_ value: Data, of id: UUID, in name: String) {
+    var count = 0
+    disk.forEachCrashState { state in
+      if state.lastMark != 1 { return }
+      count += 1
+      let found = try? folder(name, on: state.fileSystem).read(id, operation: "read a value")
+      #expect(found == value, "\(state)")
+    }
+    #expect(count > 0)
+  }
+
   /// The first attempt makes the folder of the store's external data, and the disk doesn't confirm that.
   @Test(arguments: [1, 2, 3, 4, 5, 6]) func aValueThatIsWrittenAgainAfterAnErrorSurvivesAPowerLoss(failing nth: Int) throws {
     let value = Data(repeating: 7, count: 20), files = folder("store", on: disk)
@@ -50,13 +62,25 @@ import Testing
     #expect(throws: StoreError.self) { try write(value, to: files) }
     let id = try write(value, to: files)
     disk.mark(1)
-    var count = 0
-    disk.forEachCrashState { state in
-      if state.lastMark != 1 { return }
-      count += 1
-      let found = try? folder("store", on: state.fileSystem).read(id, operation: "read a value")
-      #expect(found == value, "\(state)")
+    expectValue(value, of: id, in: "store")
+  }
+
+  /// The process that copied the file before was killed when its contents weren't durable yet.
+  @Test func aFileThatAnInterruptedCopyLeftSurvivesAPowerLossWhenItIsUsedAgain() throws {
+    let value = Data(repeating: 7, count: 20), source = folder("source", on: disk), copy = folder("copy", on: disk)
+    let id = try write(value, to: source)
+    _ = try write(value, to: copy)
+    disk.startRecording()
+    let root = try disk.openDirectory("/"), support = try disk.openDirectory(".copy_SUPPORT", in: root)
+    let data = try disk.openDirectory("_EXTERNAL_DATA", in: support), file = try disk.create(id.uuidString, in: data)
+    _ = try disk.write(file, at: 0, Array(value).span.bytes)
+    try disk.synchronize(data)
+    for handle in [file, data, support, root] { try disk.close(handle) }
+    try copy.recording([id]) { change in
+      try change.add([id], from: source, operation: "copy files")
+      try change.place {}
     }
-    #expect(count > 0)
+    disk.mark(1)
+    expectValue(value, of: id, in: "copy")
   }
 }

@@ -28,14 +28,17 @@ extension ExternalDataFolder {
 
   private func add(_ contents: Data, as id: UUID) throws(FileSystemError) {
     guard let folders = try folders(making: true) else { return }
-    do throws(StoreError) {
-      if try read(id, operation: "compare a file") == contents { return }
-    } catch {
-      // Missing, or incomplete because an earlier copy was interrupted.
+    if isPresent(id, contents) {
+      // An earlier copy may have been interrupted before its contents were durable.
+      let file = KeptFile(try fileSystem.openForReading(id.uuidString, in: folders.data.handle), of: fileSystem)
+      return try fileSystem.synchronize(file.handle)
     }
     try unlink(id.uuidString, in: folders.data.handle)
     try write(contents.bytes, as: id, folders)
   }
+
+  /// Whether a file has these contents. It may be missing, or incomplete because an earlier copy was interrupted.
+  private func isPresent(_ id: UUID, _ contents: Data) -> Bool { (try? read(id, operation: "compare a file")) == contents }
 
   /// Whether there is an item with a file's name.
   func contains(_ id: UUID) -> Bool {
