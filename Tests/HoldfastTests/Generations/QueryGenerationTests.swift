@@ -348,6 +348,19 @@ import Testing
     #expect(try namesOfDogs(kennels.ours) == ["Fido", "Rex"])
   }
 
+  /// A token keeps the context's own generation, so releasing it makes no room for another one.
+  @Test func aContextThatCannotBeginAGenerationReadsTheFormerOne() throws {
+    let kennels = try Kennels(.sqlite), context = kennels.ours
+    let others = try (0..<3).map { _ in try kennels.place.context() }
+    for context in others + [context] { try context.setQueryGeneration(from: .current) }
+    let token = try #require(context.queryGenerationToken)
+    try kennels.change()
+    let error = #expect(throws: StoreError.self) { try context.setQueryGeneration(from: .current) }
+    #expect(error?.code == .tooManyReadViews && context.queryGenerationToken == token)
+    #expect(try namesOfDogs(context) == ["Fido", "Rex"])
+    withExtendedLifetime(others) {}
+  }
+
   @Test(arguments: stores) func aRemovedStoreIsMissingFromTheGeneration(_ store: TestStore) throws {
     let kennels = try Kennels(store), coordinator = try kennels.place.coordinator()
     try kennels.ours.setQueryGeneration(from: .current)

@@ -31,8 +31,15 @@ extension ContextCore {
     do { return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers) } catch let error as StoreError
       where error.code == .tooManyReadViews && reading.pin?.views != nil
     {
+      weak var own: PinnedViews?
+      own = reading.pin?.views
+      let ownLimit = reading.pin?.timeLimit
       leaveGeneration()
-      return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers)
+      do { return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers) } catch {
+        // A token or another context has kept it, so releasing it made no room.
+        if let own { reading.setPin(GenerationPin(views: own, timeLimit: ownLimit)) }
+        throw error
+      }
     }
   }
 
