@@ -399,6 +399,23 @@ private final class Loop: ManagedObject {
     #expect(try titles(album("A", place.context())) == "dxca")
   }
 
+  /// The destinations can't be read again, so the object keeps the unsaved ones in memory. They aren't the saved ones.
+  @Test(arguments: TestStore.allCases) func aListThatCannotBeReadAgainIsRolledBackToTheSavedOne(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), (context, failing) = try lists.place.faulty()
+    let items = try lists.items(context)
+    items.move(from: 0, to: 1)
+    items.remove(at: 2)
+    failing.fail(.relationships, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
+    #expect(throws: StoreError.self) { try context.refresh(context.existingObject(with: lists.id), mergeChanges: true) }
+    #expect(try Lists.names(of: items) == ["b", "a"])
+    context.rollback()
+    #expect(try Lists.names(of: items) == ["a", "b", "c"])
+    items.move(from: 0, to: 2)
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [])
+    #expect(try Lists.names(of: lists.items(other)) == ["b", "c", "a"])
+  }
+
   static let birds: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [

@@ -47,6 +47,13 @@ final class OrderedList {
     if !entries.isEmpty { appendChunk(entries) }
   }
 
+  /// A list with the same keys whose order keys all are unset. ``revert()`` has the same result as for this one.
+  func withoutOrders() -> OrderedList {
+    let list = OrderedList(keys)
+    list.settled = settled
+    return list
+  }
+
   private func appendChunk(_ entries: [Entry]) {
     let chunk = Chunk(entries, place: chunks.count)
     chunks.append(chunk)

@@ -232,15 +232,15 @@ extension ContextCore {
   /// - Parameter keepsOrder: Whether they also do so if the stored list has changed.
   func mergeTargets(_ object: ManagedObject, _ index: Int, keepsOrder: Bool = true) {
     let states = object.toManyStates()
-    let known = states[index].isMoved ? states[index].keys : []
-    let former = keepsOrder || known.isEmpty ? [] : states[index].order?.settledKeys ?? []
+    let known = states[index].isMoved ? states[index].keys : [], outdated = states[index].order
+    let former = keepsOrder || known.isEmpty ? [] : outdated?.settledKeys ?? []
     states[index].forgetContents()
     if known.isEmpty { return }
     guard let list = object.orderedList(index) else {
-      // The list can't be read now. It keeps the former destinations and the new order.
+      // The list can't be read now. It keeps the former destinations and the new order, and a rollback reverts it as before.
       let added = Set(states[index].added), removed = states[index].removed
       object.fire(index, LinkList(known.filter { !added.contains($0) } + removed))
-      states[index].setOrder(OrderedList(known))
+      states[index].setOrder(outdated?.withoutOrders() ?? OrderedList(known))
       return states[index].noteMove()
     }
     let (now, before) = (list.keys, Set(known))
