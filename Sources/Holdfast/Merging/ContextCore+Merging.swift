@@ -167,12 +167,13 @@ extension ContextCore {
   func insertAgain(_ object: ManagedObject) throws {
     guard let row = object.row else { return }
     let layout = object.entity.layout, plan = object.plan
+    // The store removes the external files of a deleted object.
+    let values = try layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try remainingValue($0, of: object, row)) }
     // Reading the lost links drops the record of an addition to a list in memory that contains it already.
     let added = (0..<plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }
     try forgetLostLinks(of: object)
     // A version that no context can have read of the deleted row.
     let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)
-    let values = layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try? object.attributeValue($0, row)) }
     let own = PrivateRow(copying: row, layout, room: 64, committed: nil, in: pool)
     own.setKey(object.objectKey)
     own.setVersion(RowVersion(version))
@@ -191,8 +192,18 @@ extension ContextCore {
       }
     }
     noteChange(object)
-    // The store removes the external files of a deleted object.
-    for (slot, value) in values { object.set(slot, value ?? .null) }
+    for (slot, value) in values { object.set(slot, value) }
+  }
+
+  /// The value in an external file that a deleted row names; null if the file is gone or damaged.
+  ///
+  /// - Throws: Other errors, because the file may be readable later.
+  private func remainingValue(_ slot: SlotIndex, of object: ManagedObject, _ row: RowPointer) throws -> StoreValue {
+    do { return try object.attributeValue(slot, row) } catch let error as StoreError
+      where [.missingExternalData, .damaged, .tooLarge].contains(error.code)
+    {
+      return .null
+    }
   }
 
   /// Makes an object that this context inserts again an update of the row that another context has inserted before it.

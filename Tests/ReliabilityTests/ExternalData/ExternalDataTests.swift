@@ -143,6 +143,31 @@ import Testing
     try first.persistentStoreCoordinator.close()
   }
 
+  /// Another context deletes the photo. Its file remains, because a third one reads a former generation.
+  @Test(arguments: FileStore.all)
+  func anObjectIsNotInsertedAgainWithoutAValueThatCannotBeReadNow(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), box = FaultBox(), image = Gallery.bytes(1, 4000)
+    _ = try gallery.make([image])
+    let ours = try Gallery.context(box.wrapping(kind.description(at: gallery.path, Gallery.small)))
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: [Photo.self])
+    let reader = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: [Photo.self])
+    try reader.setQueryGeneration(from: .current)
+    ours.mergePolicy = .mergeByPropertyObjectTrump
+    let photo = try #require(try Gallery.photos(ours).first)
+    photo.title = "ours"
+    theirs.delete(try #require(try Gallery.photos(theirs).first))
+    try theirs.save()
+    box.store?.fail(.optional, with: StoreError(.inputOutput, operation: "read", reason: "A test said so."))
+    let error = #expect(throws: StoreError.self) { try ours.save() }
+    #expect(error?.code == .inputOutput && photo.hasChanges && photo.title == "ours")
+    ours.acknowledgeFaultErrors()
+    try ours.save()
+    #expect(photo.image == image && photo.title == "ours")
+    try reader.setQueryGeneration(from: nil)
+    #expect(try Gallery.photos(reader).map(\.image) == [image])
+    try ours.persistentStoreCoordinator.close()
+  }
+
   @Test func queriesCanOnlyCompareExternalValuesWithNilOnEveryStore() throws {
     var stores: [StoreDescription] = [.memory(), MinimalStore.description()]
     let galleries = try FileStore.all.map { try GalleryFolder($0) }
