@@ -51,14 +51,14 @@ struct JSONParser {
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
         let status = try take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong, &feed)
-        if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
+        if status != yajl_status_ok { try fail(handle, at: feed.offset) }
         if document.isSatisfied { return feed.skipped }
         if isWrong { throw document.damaged("The file contains invalid UTF-8 or an unpaired surrogate escape.", at: feed.offset + 1) }
       }
     }
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
-    if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
+    if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, at: feed.offset) }
     if seal.finding != .right {
       if !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
       document.noteUnverified()
@@ -88,7 +88,7 @@ struct JSONParser {
     return yajl_status_ok
   }
 
-  private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {
+  private func fail(_ handle: yajl_handle, at offset: Int) throws {
     if document.isSatisfied { return }
     if let failure = document.failure { throw failure }
     throw document.damaged("The file isn't valid JSON or is truncated.", at: offset + Int(yajl_get_bytes_consumed(handle)))

@@ -107,13 +107,13 @@ public final class ExternalDataFolder: Sendable {
         throw FileSystemError(.openDirectory, name: name, number: ErrorNumber.notFound)
       }
       let file = KeptFile(try fileSystem.openForReading(id.uuidString, in: folders.data.handle), of: fileSystem)
-      return try contents(of: file.handle, id, operation)
+      return try contents(of: file.handle, id)
     } catch {
       throw unreadable(id, operation, error)
     }
   }
 
-  private func contents(of file: StoreFileHandle, _ id: UUID, _ operation: String) throws(FileSystemError) -> Data {
+  private func contents(of file: StoreFileHandle, _ id: UUID) throws(FileSystemError) -> Data {
     let status = try fileSystem.status(of: file)
     guard status.kind == .regular else { throw FileSystemError(.openForReading, name: id.uuidString, number: ErrorNumber.tooManyLinks) }
     guard status.identity.size <= options.maximumByteCount else {

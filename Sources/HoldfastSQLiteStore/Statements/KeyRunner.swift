@@ -26,7 +26,7 @@ struct KeyRunner {
     if let family = store.family(entity.index) { return try rows(entity, family, keys, sink) }
     let stream = RowStream(store.builder(entity), sink)
     if let range = range(keys) {
-      try rows(entity, keys, in: range, stream, sink)
+      try rows(entity, keys, in: range, stream)
     } else {
       let statement = try rowByKey(entity)
       for key in keys {
@@ -38,7 +38,7 @@ struct KeyRunner {
   }
 
   private func rows(
-    _ entity: ManagedObjectModel.Entity, _ keys: [ObjectKey], in range: ClosedRange<ObjectKey>, _ stream: RowStream, _ sink: any RowSink
+    _ entity: ManagedObjectModel.Entity, _ keys: [ObjectKey], in range: ClosedRange<ObjectKey>, _ stream: RowStream
   ) throws {
     let statement = try connection.statement(StatementShape(.rowsByRange, entity: entity.index)) {
       "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2\(store.ofEntities([entity.index], alias: "t0"))"

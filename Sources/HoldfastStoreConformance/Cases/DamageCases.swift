@@ -47,12 +47,12 @@ enum DamageCases {
     let place = try run.makePlace()
     guard let file = place.file else { return }
     let used = try fill(run, place)
-    let bytes = try file.read(), expected = try Answers(run, place, used)
+    let bytes = try file.read(), expected = try Answers(place, used)
     for damage in damages(bytes, max(1, file.step)) {
       let damaged = damage.bytes()
       try file.write(damaged)
       do {
-        let got = try Answers(run, place, used)
+        let got = try Answers(place, used)
         run.expect(got == expected, "an error or unchanged answers from a file with \(damage.description)", got: got.difference(expected))
       } catch let error as StoreError {
         run.expect(
@@ -61,7 +61,7 @@ enum DamageCases {
       }
     }
     try file.write(bytes)
-    run.expect(try Answers(run, place, used) == expected, "the answers to be the same after the file was restored", got: "other answers")
+    run.expect(try Answers(place, used) == expected, "the answers to be the same after the file was restored", got: "other answers")
   }
 
   /// Saves a few rows of every kind, and metadata. The file is small, because the store is opened for each damaged byte.
@@ -96,7 +96,7 @@ enum DamageCases {
     private var lines: [String] = []
 
     /// Collects the answers of an open store, and closes it. Then reads the stored model, which is reliable only if the store opens.
-    init(_ run: CaseRun, _ place: StorePlace, _ used: [Set<ObjectKey>]) throws {
+    init(_ place: StorePlace, _ used: [Set<ObjectKey>]) throws {
       let store = place.description.makeStore()
       do {
         try add(store, used)

@@ -61,14 +61,14 @@ enum FamilyCases {
   /// Expects each row to have the layout and the ID prefix of its own entity.
   private static func expectConcrete(_ rows: [RowView], _ zoo: Zoo, _ what: String) {
     for row in rows {
-      let entity = zoo.store.model.entities.first { zoo.graph.rows(of: $0)[row.key] != nil && isOf($0, row, zoo) }
+      let entity = zoo.store.model.entities.first { zoo.graph.rows(of: $0)[row.key] != nil && isOf($0, row) }
       zoo.store.run.expect(
         entity != nil, "row \(row.key) (\(what)) to have the ID and layout of its own entity",
         got: "\(row.batch.idPrefix?.entityName ?? "none")")
     }
   }
 
-  private static func isOf(_ entity: ManagedObjectModel.Entity, _ row: RowView, _ zoo: Zoo) -> Bool {
+  private static func isOf(_ entity: ManagedObjectModel.Entity, _ row: RowView) -> Bool {
     row.batch.idPrefix?.entityName == entity.name && row.batch.layout == entity.layout
   }
 

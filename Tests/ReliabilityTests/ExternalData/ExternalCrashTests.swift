@@ -158,7 +158,7 @@ import Testing
       [kind = kind as FileStore, path = gallery.path as String] in
       let store = kind.description(at: path, Gallery.small).makeStore()
       _ = try store.open(model: Gallery.model)
-      let prepared = try store.preparedInsertion(path, kind)
+      let prepared = try store.preparedInsertion()
       // A second process opens and closes the store meanwhile.
       let other = System.fork()
       if other == 0 {
@@ -187,7 +187,7 @@ import Testing
       [kind = kind as FileStore, path = gallery.path as String, commits = commits as Bool] in
       let store = kind.description(at: path, Gallery.small).makeStore()
       _ = try store.open(model: Gallery.model)
-      let prepared = try store.preparedInsertion(path, kind)
+      let prepared = try store.preparedInsertion()
       let ended = System.inForkedChild {
         if commits { return (try? prepared.commit()) == nil ? 0 : 1 }
         prepared.abort()
@@ -214,8 +214,8 @@ import Testing
 
 extension IncrementalStore {
   /// A prepared save that inserts a photo with an external file.
-  fileprivate func preparedInsertion(_ path: String, _ kind: FileStore) throws -> any PreparedSave {
-    let builder = RowBatchBuilder(entity: Gallery.model.entities[0], identity: try identityForTests(path, kind))
+  fileprivate func preparedInsertion() throws -> any PreparedSave {
+    let builder = RowBatchBuilder(entity: Gallery.model.entities[0], identity: try identityForTests())
     let key = try reserveKeys(entity: 0, count: 1)[0]
     try builder.append(key: key, version: 1, values: [.data(Gallery.bytes(2, 5000)), .int64(2), .int64(0), .null])
     var request = SaveRequest()
@@ -226,7 +226,7 @@ extension IncrementalStore {
   }
 
   /// The identity of an open store, for rows that a test builds itself.
-  fileprivate func identityForTests(_ path: String, _ kind: FileStore) throws -> StoreIdentity {
+  fileprivate func identityForTests() throws -> StoreIdentity {
     let view = try beginRead(.latest)
     defer { view.end() }
     let sink = IdentitySink()

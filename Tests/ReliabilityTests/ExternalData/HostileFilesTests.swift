@@ -37,7 +37,7 @@ import Testing
     // A file outside the folder, so that following a link is detected.
     let secret = gallery.folder.file("secret")
     try TemporaryFolder.write(Array("secret".utf8), to: secret)
-    try apply(harm, gallery.data + "/" + name, gallery, other: try #require(names[2]), secret)
+    try apply(harm, gallery.data + "/" + name, gallery, other: try #require(names[2]))
     let context = try gallery.open(ExternalDataOptions(threshold: 1000, maximumByteCount: 1 << 20))
     let photos = try Gallery.photos(context)
     #expect(photos.map(\.number) == [0, 1, 2] && photos[1].image == Gallery.bytes(2, 10))
@@ -65,7 +65,7 @@ import Testing
     #expect(gallery.folder.openDescriptors == 0)
   }
 
-  private func apply(_ harm: Harm, _ path: String, _ gallery: GalleryFolder, other: String, _ secret: String) throws {
+  private func apply(_ harm: Harm, _ path: String, _ gallery: GalleryFolder, other: String) throws {
     var bytes = try TemporaryFolder.read(path)
     if harm != .noFolder && harm != .linkedFolder { unlink(path) }
     switch harm {

@@ -188,16 +188,14 @@ private struct Program {
       else { continue }
       next += 1
       if Bool.random(using: &random) {
-        try changeShip(ship, other, fleet, &ships)
+        try changeShip(ship, &ships)
       } else {
         try changeLinks(ship, other, fleet, &ports)
       }
     }
   }
 
-  private mutating func changeShip(_ ship: ManagedObject, _ other: ManagedObject, _ fleet: ManagedObject, _ ships: inout [ManagedObject])
-    throws
-  {
+  private mutating func changeShip(_ ship: ManagedObject, _ ships: inout [ManagedObject]) throws {
     switch Int.random(in: 0..<7, using: &random) {
     case 0: try ship.setValue(.string(String(repeating: "x", count: Int.random(in: 0...3_000, using: &random))), forKey: "name")
     case 1: try ship.setValue(Bool.random(using: &random) ? .null : .int64(next), forKey: "number")

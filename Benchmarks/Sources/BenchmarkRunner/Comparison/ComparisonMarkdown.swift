@@ -19,7 +19,7 @@ public struct ComparisonMarkdown {
     let people = report.summaries.filter { $0.input == .people && $0.isTimed }
     guard let size = people.map(\.size).max() else { return "" }
     let summaries = people.filter { $0.size == size }, stores = unique(summaries.map(\.store))
-    var lines = [heading(size), "", line(["\(Units.count(size)) people"] + stores), line(["-"] + stores.map { _ in "-:" })]
+    var lines = [heading, "", line(["\(Units.count(size)) people"] + stores), line(["-"] + stores.map { _ in "-:" })]
     func add(_ title: String, _ phase: String, _ value: (Summary) -> String?) {
       let cells = stores.map { store in summaries.first { $0.store == store && $0.phase == phase }.flatMap(value) ?? "" }
       if cells.contains(where: { !$0.isEmpty }) { lines.append(line([title] + cells)) }
@@ -30,7 +30,7 @@ public struct ComparisonMarkdown {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  private func heading(_ size: Int) -> String {
+  private var heading: String {
     let machine = [report.machine.processor, "\(report.machine.processorCount) processors", report.machine.system].compactMap { $0 }
     return "Measured \(report.date.prefix(10)) on \(machine.joined(separator: ", ")): medians of \(report.rounds) rounds, wall time."
   }

@@ -74,7 +74,7 @@ final class DerivationPlan: Sendable {
   init?(_ model: ManagedObjectModel) {
     if model.entities.allSatisfy({ $0.derivedAttributes.isEmpty }) { return nil }
     slots = model.entities.map { $0.derivedAttributes.map(\.slot) }
-    let own = model.entities.map { entity in entity.derivedAttributes.compactMap { DerivationPlan.own($0, entity, model) } }
+    let own = model.entities.map { entity in entity.derivedAttributes.compactMap { DerivationPlan.own($0, entity) } }
     var (paths, aggregates): ([Path], [Aggregate]) = ([], [])
     var following: [[Following]] = []
     for entity in model.entities {
@@ -103,9 +103,7 @@ final class DerivationPlan: Sendable {
     followingCount = paths.count + aggregates.count
   }
 
-  private static func own(_ attribute: ManagedObjectModel.Attribute, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel)
-    -> Own?
-  {
+  private static func own(_ attribute: ManagedObjectModel.Attribute, _ entity: ManagedObjectModel.Entity) -> Own? {
     let source: Own.Source
     switch attribute.derivation {
     case .now: source = .now

@@ -6,7 +6,7 @@ extension Deriving {
   func follow(_ path: DerivationPlan.Path) throws {
     let led = try objectsLed(by: path)
     var keys = led.filter { savedObject(path.entity.index, $0)?.isDeleted != true }
-    for object in savedObjects(of: path.entity.index) where isConcerned(object, path, led) { keys.insert(object.objectKey) }
+    for object in savedObjects(of: path.entity.index) where isConcerned(object, path) { keys.insert(object.objectKey) }
     if keys.isEmpty { return }
     try stored.read(root: path.entity.rootIndex, keys.filter { savedObject(path.entity.index, $0) == nil })
     for (key, value) in try values(of: keys, path) { change(path, key, value) }
@@ -23,7 +23,7 @@ extension Deriving {
   /// Whether the copy of a changed object must be recomputed.
   ///
   /// It must be if the object is new, if its relationship changed, or if the copy was set or is missing.
-  private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<ObjectKey>) -> Bool {
+  private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path) -> Bool {
     guard let new = after(object) else { return false }
     guard let old = before(object) else { return true }
     let layout = object.entity.layout, first = path.hops[0].slot

@@ -94,7 +94,7 @@ package struct PredicateQuery {
   ) throws -> QueryExpression {
     guard case .path(let path) = left else {
       guard case .path = right else { throw PredicateProblem("A comparison without a property isn't supported.") }
-      return try self.comparison(right, try exchanged(comparison, left), left, quantifier, entity)
+      return try self.comparison(right, try exchanged(comparison), left, quantifier, entity)
     }
     switch (end(of: path, entity), quantifier) {
     case (.toMany(let relationship, let destination, let rest), let quantifier?):
@@ -116,7 +116,7 @@ package struct PredicateQuery {
   }
 
   /// The operator with the same meaning when its operands are exchanged.
-  private func exchanged(_ comparison: PredicateOperator, _ left: PredicateOperand) throws -> PredicateOperator {
+  private func exchanged(_ comparison: PredicateOperator) throws -> PredicateOperator {
     if let mirrored = comparison.mirrored { return mirrored }
     if comparison == PredicateOperator(word: .isIn) { return PredicateOperator(word: .contains) }
     // A list contains a value.
