@@ -22,8 +22,6 @@ struct Planner {
     var isLookup = false
     /// Whether the framework counts or aggregates.
     var reduces = false
-
-    var isWholly: Bool { predicate == nil && !sorts && !windows && !reduces }
   }
 
   func divide(_ query: FetchQuery) -> Division {

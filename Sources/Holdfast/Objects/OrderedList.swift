@@ -207,9 +207,6 @@ final class OrderedList {
     return isChanged
   }
 
-  /// The keys with the order keys that the store has; nil if the list is unchanged, or if order keys are missing.
-  var storedEntries: [Entry]? { settled.flatMap { $0.contains { $0.order == OrderedList.unset } ? nil : $0 } }
-
   /// The keys at the last save; nil if the list is unchanged.
   var settledKeys: [ObjectKey]? { settled?.map(\.key) }
 

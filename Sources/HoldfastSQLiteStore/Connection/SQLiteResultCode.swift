@@ -24,17 +24,14 @@ enum SQLiteResultCode {
   static let noLargeFiles: Int32 = 22
   static let unauthorized: Int32 = 23
   static let notADatabase: Int32 = 26
-  static let notice: Int32 = 27
   static let warning: Int32 = 28
   static let row: Int32 = 100
   static let done: Int32 = 101
 
   static let warningAutomaticIndex: Int32 = 284
   static let busySnapshot: Int32 = 517
-  static let readOnlyCannotLock: Int32 = 520
   static let readOnlyMoved: Int32 = 1032
   static let readOnlyCannotInitialise: Int32 = 1288
-  static let readOnlyDirectory: Int32 = 1544
   static let inputOutputShortRead: Int32 = 522
   static let inputOutputNoMemory: Int32 = 3082
   static let inputOutputWrite: Int32 = 778
@@ -46,5 +43,4 @@ enum SQLiteResultCode {
   static let constraintPrimaryKey: Int32 = 1555
   static let constraintTrigger: Int32 = 1811
   static let constraintUnique: Int32 = 2067
-  static let constraintRowID: Int32 = 2579
 }

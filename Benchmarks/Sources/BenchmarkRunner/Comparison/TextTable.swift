@@ -18,13 +18,10 @@ public struct TextTable: Sendable {
     rows.append(cells)
   }
 
-  /// Adds an empty line.
-  public mutating func appendBlankLine() { rows.append([]) }
-
   /// The table. Each line ends with a line feed and has no trailing spaces.
   public var text: String {
     let header = titles.map(\.text)
-    let widths = header.indices.map { column in ([header] + rows).map { $0.isEmpty ? 0 : $0[column].count }.max() ?? 0 }
+    let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
     let rule = widths.map { String(repeating: "-", count: $0) }
     return ([header, rule] + rows).map { line($0, widths) + "\n" }.joined()
   }
