@@ -340,16 +340,22 @@ import Testing
     withExtendedLifetime(first) {}
   }
 
-  /// No class of the model overrides a callback of saves.
-  @Test(arguments: TestStore.allCases) func whatAHandlerDeletesDuringASaveIsCascaded(_ store: TestStore) throws {
-    let place = try store.makeKennelsOfTwo(), context = try place.context()
+  /// Vaccinates Fido and saves. Deleting Fido cascades to the vaccination.
+  private func vaccinated(_ context: ManagedObjectContext) throws -> (fido: Dog, rex: Dog, shot: Vaccination) {
     let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
       rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
-    context.insert(Vaccination.self) {
+    let shot = context.insert(Vaccination.self) {
       $0.kind = "rabies"
       $0.dog = fido
     }
     try context.save()
+    return (fido, rex, shot)
+  }
+
+  /// No class of the model overrides a callback of saves.
+  @Test(arguments: TestStore.allCases) func whatAHandlerDeletesDuringASaveIsCascaded(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), context = try place.context()
+    let (fido, rex, _) = try vaccinated(context)
     let observation = context.onChange { context, _ in if !fido.isDeleted && !fido.isInaccessible { context.delete(fido) } }
     rex.age += 1
     try context.save()
@@ -360,13 +366,7 @@ import Testing
 
   @Test(arguments: TestStore.withChild) func aFetchReturnsNothingThatADeletionInItsHandlerCascades(_ store: TestStore) throws {
     let place = try store.makeKennelsOfTwo(), context = try place.context()
-    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
-      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
-    let shot = context.insert(Vaccination.self) {
-      $0.kind = "rabies"
-      $0.dog = fido
-    }
-    try context.save()
+    let (fido, rex, shot) = try vaccinated(context)
     var deleted: [ManagedObjectID] = []
     let observation = context.onChange { context, changes in
       deleted += changes.deleted
@@ -381,13 +381,7 @@ import Testing
   /// The bug: the delete rules of an object that was already among the changes weren't applied, and its vaccination stayed.
   @Test(arguments: TestStore.allCases) func whatAHandlerDeletesWhenItReceivesTheLastChangesOfASaveIsCascaded(_ store: TestStore) throws {
     let place = try store.makeKennelsOfTwo(), context = try place.context()
-    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
-      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
-    context.insert(Vaccination.self) {
-      $0.kind = "rabies"
-      $0.dog = fido
-    }
-    try context.save()
+    let (fido, rex, _) = try vaccinated(context)
     var messages: [ObjectChanges] = []
     let observation = context.onChange { context, changes in
       messages.append(changes)
