@@ -2,15 +2,8 @@ import Foundation
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
-import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The order of a save's calls, on a simulated disk and traced on the real system: RB7, RC4 and RC6.
 @Suite(.ownThreads) struct RecipeTests {
@@ -139,41 +132,6 @@ import Testing
     }
   #endif
 }
-
-/// Unblocks signals on this thread. Test threads block them, and child processes inherit that.
-private func acceptSignals() {
-  var none = sigset_t()
-  sigemptyset(&none)
-  pthread_sigmask(SIG_SETMASK, &none, nil)
-}
-
-#if os(Linux)
-  /// Sends this thread a thousand signals per second. The handler makes system calls fail with `EINTR`.
-  private final class SignalStorm: Sendable {
-    private static let received = Atomic<Int>(0)
-    private let isOver = Atomic<Bool>(false)
-
-    init() {
-      var action = sigaction()
-      action.__sigaction_handler.sa_handler = { _ in SignalStorm.received.add(1, ordering: .relaxed) }
-      action.sa_flags = 0
-      precondition(sigaction(SIGUSR1, &action, nil) == 0)
-      acceptSignals()
-      let target = pthread_self()
-      Thread.detachNewThread { [self] in
-        while !isOver.load(ordering: .relaxed) {
-          pthread_kill(target, SIGUSR1)
-          usleep(1000)
-        }
-      }
-    }
-
-    /// The number of signals received.
-    var count: Int { Self.received.load(ordering: .relaxed) }
-
-    func stop() { isOver.store(true, ordering: .relaxed) }
-  }
-#endif
 
 /// Creates a file in a folder, and runs a closure in a forked process while strace traces that process and makes some of its calls fail.
 ///
