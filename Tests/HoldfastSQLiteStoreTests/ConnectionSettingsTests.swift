@@ -105,7 +105,7 @@ import Testing
     try writer.run("PRAGMA writable_schema = 1")
     #expect(storeError { () throws(StoreError) in try writer.run("DELETE FROM sqlite_master") } != nil)
     #expect(storeError { () throws(StoreError) in try writer.run("ATTACH ':memory:' AS other") } != nil)
-    try writer.withAttachedDatabases(upTo: 1) { () throws(StoreError) in try writer.run("ATTACH ':memory:' AS other") }
+    try writer.withAttachedDatabase { () throws(StoreError) in try writer.run("ATTACH ':memory:' AS other") }
   }
 
   @Test func openingAFileOfAnotherProgramChangesNoByte() throws {

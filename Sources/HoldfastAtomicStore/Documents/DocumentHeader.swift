@@ -106,8 +106,7 @@ struct DocumentHeader {
     digest.update(bytes[..<digits.lowerBound])
     digest.update(repeatElement(UInt8(ascii: "0"), count: DocumentHeader.digitCount))
     digest.update(bytes[digits.upperBound...])
-    let text = String(digest.value, radix: 16)
-    return Array((String(repeating: "0", count: DocumentHeader.digitCount - text.utf8.count) + text).utf8)
+    return TextSeal(before: "", behind: "").bytes(digest.value)
   }
 
   /// The header.

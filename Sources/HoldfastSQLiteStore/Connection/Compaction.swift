@@ -18,7 +18,7 @@ extension SQLiteDatabase {
     try connection.begin(.immediate)
     connection.rollback()
     try SQLiteFileSystem.placingTemporaryFiles(names) { () throws(StoreError) in
-      try connection.withAttachedDatabases(upTo: 1) { () throws(StoreError) in
+      try connection.withAttachedDatabase { () throws(StoreError) in
         try connection.committing { () throws(StoreError) in try connection.run("VACUUM") }
       }
     }

@@ -108,9 +108,9 @@ extension SQLiteConnection {
     return try body()
   }
 
-  /// Runs `body` while other databases may be attached. Rebuilding the file also requires it.
-  func withAttachedDatabases<R>(upTo count: Int32, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-    let before = sqlite3_limit(state.handle, SQLITE_LIMIT_ATTACHED, count)
+  /// Runs `body` while another database may be attached. Rebuilding the file also requires it.
+  func withAttachedDatabase<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    let before = sqlite3_limit(state.handle, SQLITE_LIMIT_ATTACHED, 1)
     defer { sqlite3_limit(state.handle, SQLITE_LIMIT_ATTACHED, before) }
     return try body()
   }
