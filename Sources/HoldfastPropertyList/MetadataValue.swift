@@ -81,9 +81,7 @@ enum MetadataValue {
   /// The number of an entire text; nil if the text isn't a decimal's description.
   private static func decimal(_ text: String) -> Decimal? {
     if text == Decimal.nan.description { return .nan }
-    let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
-    // Foundation's parser ignores characters behind a number.
-    guard isNumber, Double(text) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
-    return value
+    let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
+    return isPlain ? DecimalText.number(text) : nil
   }
 }

@@ -65,13 +65,8 @@ enum FixtureValue: Decodable {
     }
   }
 
-  /// The number of an entire text, or NaN. Foundation's parser ignores characters behind a number.
-  private static func decimal(_ text: String) -> Decimal? {
-    if text == Decimal.nan.description { return .nan }
-    let number = /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/
-    guard text.wholeMatch(of: number) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
-    return value
-  }
+  /// The number of an entire text, or NaN.
+  private static func decimal(_ text: String) -> Decimal? { text == Decimal.nan.description ? .nan : DecimalText.number(text) }
 
   private static func double(_ number: Decimal) -> Double { Double("\(number)") ?? .nan }
 

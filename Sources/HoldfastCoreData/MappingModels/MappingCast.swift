@@ -57,12 +57,7 @@ enum MappingCast {
   }
 
   private static func decimal(_ value: StoreValue) throws -> StoreValue? {
-    if case .string(let text) = value {
-      guard text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil, let number = Decimal(string: text),
-        !number.isNaN
-      else { return nil }
-      return .decimal(number)
-    }
+    if case .string(let text) = value { return DecimalText.number(text).map { .decimal($0) } }
     if case .date = value { return nil }
     return try MappingNumber(value).map { .decimal(try $0.decimal) }
   }

@@ -17,7 +17,7 @@ enum ValueText {
     case .boolean: truth(text).map { .bool($0) }
     case .double: Double(text).map { .double($0) }
     case .float: Float(text).map { .float($0) }
-    case .decimal: decimal(text).map { .decimal($0) }
+    case .decimal: DecimalText.number(text).map { .decimal($0) }
     case .date: Double(text).map { .date($0) }
     case .string: .string(text)
     case .uri: .uri(text)
@@ -94,20 +94,6 @@ enum ValueText {
       return nil
     }
     return Int64(text[..<point])
-  }
-
-  /// The entire text as a decimal. Foundation's parser ignores trailing characters.
-  private static func decimal(_ text: String) -> Decimal? {
-    let isNumber = text.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
-        UInt8(ascii: "E"):
-        true
-      default: false
-      }
-    }
-    guard isNumber, Double(text) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
-    return value
   }
 
   /// The seconds, without a fraction of zero, as Xcode writes them.

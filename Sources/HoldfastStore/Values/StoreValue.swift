@@ -147,4 +147,12 @@ package enum DecimalText {
   static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? { value(String(decoding: bytes, as: UTF8.self)) }
 
   static func value(_ text: String) -> Decimal? { text == Decimal.nan.description ? .nan : Decimal(string: text) }
+
+  /// The number of an entire text, which may have an exponent; nil for any other text. Foundation's parser ignores characters behind a
+  /// number.
+  package static func number(_ text: String) -> Decimal? {
+    let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+    guard isPlain, Double(text) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
+    return value
+  }
 }
