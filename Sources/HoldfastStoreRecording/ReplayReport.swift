@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The differences and costs that a replay of a ``StoreRecording`` found.
 public struct ReplayReport: Sendable, Hashable, Codable {
   /// A request with another answer.

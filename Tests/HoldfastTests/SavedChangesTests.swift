@@ -1,6 +1,5 @@
 import Holdfast
 import HoldfastStore
-import Synchronization
 import TestSupport
 import Testing
 

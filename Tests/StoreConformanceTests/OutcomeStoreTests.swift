@@ -2,7 +2,6 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
-import Synchronization
 import Testing
 
 /// The cases of rules S16 and S17 run on a store that follows them, and on stores that don't.

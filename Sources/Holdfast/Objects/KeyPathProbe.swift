@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Finds the property of a key path by reading it.
 ///
 /// `\Cat.name` and `\Animal.name` are different key paths, even if `Cat` inherits `name` from `Animal`; only the latter is in the table of

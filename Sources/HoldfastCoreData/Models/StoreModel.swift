@@ -3,12 +3,6 @@ import HoldfastModelFile
 import HoldfastSQLiteStore
 public import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 extension PersistentContainer {
   /// Opens a store that exists, with the model that it was created with, which is found by `ManagedObjectModel.model(of:modelsAt:)`.
   ///

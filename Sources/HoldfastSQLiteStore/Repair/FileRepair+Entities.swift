@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 // Entities and their objects.
 extension FileRepair {
   /// The numbers of the entities in each table. The superentities are the model's, if it is known.

@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 // Tables whose definitions or roots are lost, and pages that no table has.
 extension FileRepair {
   /// The tables of a model that have no definition, with those of a new store.
