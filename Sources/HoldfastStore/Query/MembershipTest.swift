@@ -41,11 +41,7 @@ extension PredicateCompiler {
   private mutating func membership(
     of path: PropertyPath, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> Test {
-    let resolved = try resolve(path, entity)
-    guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-      throw QueryError(
-        entity: entity.name, part: path.description, reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
-    }
+    let (resolved, slot, column) = try resolveValue(path, entity)
     var hasNil = false
     for element in list {
       if element == .null { hasNil = true } else { try ComparisonCheck.check(column, .equalTo, element, entity: entity.name) }

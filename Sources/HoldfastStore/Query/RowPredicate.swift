@@ -123,6 +123,18 @@ struct PredicateCompiler {
     try ResolvedPath(path, from: entity, in: model)
   }
 
+  /// Resolves a path to a single value.
+  func resolveValue(
+    _ path: PropertyPath, _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> (path: ResolvedPath, slot: SlotIndex, column: ColumnType) {
+    let resolved = try resolve(path, entity)
+    guard let slot = resolved.slot, let column = resolved.column(in: model) else {
+      throw QueryError(
+        entity: entity.name, part: path.description, reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
+    }
+    return (resolved, slot, column)
+  }
+
   mutating func addPath(_ relationships: [ManagedObjectModel.Relationship]) {
     let whole = followed + relationships
     if !whole.isEmpty { relationshipPaths.append(RelationshipPath(relationships: whole)) }
@@ -156,11 +168,7 @@ struct PredicateCompiler {
   ) throws(QueryError) -> Test {
     switch left {
     case .property(let path):
-      let resolved = try resolve(path, entity)
-      guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-        throw QueryError(
-          entity: entity.name, part: "\(left)", reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
-      }
+      let (resolved, slot, column) = try resolveValue(path, entity)
       try ComparisonCheck.check(column, op, constant, entity: entity.name)
       if constant != .null { try resolved.checkIsInRow(entity, path) }
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
@@ -238,11 +246,7 @@ struct PredicateCompiler {
     case .constant(let value): return { _, _ in value }
     case .object: return { row, _ in .int64(row.key.rawValue) }
     case .property(let path):
-      let resolved = try resolve(path, entity)
-      guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-        throw QueryError(
-          entity: entity.name, part: path.description, reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
-      }
+      let (resolved, slot, column) = try resolveValue(path, entity)
       try resolved.checkIsInRow(entity, path)
       let hops = resolved.hops
       if !hops.isEmpty { addPath(hops) }
