@@ -91,9 +91,7 @@ struct ArchivedPart {
   // MARK: Other objects
 
   /// The object of a key; nil if there is none.
-  func part(_ key: String, as element: String? = nil) throws(ModelFileError) -> ArchivedPart? {
-    try ArchivedPart(archive, instance[key], as: element ?? self.element)
-  }
+  func part(_ key: String) throws(ModelFileError) -> ArchivedPart? { try ArchivedPart(archive, instance[key], as: element) }
 
   /// The references in the list of a key; empty if there is no list.
   func list(_ key: String) throws(ModelFileError) -> [PropertyList] {

@@ -35,7 +35,7 @@ public final class StoreIdentity: Sendable {
     }
   }
 
-  private init(number: UInt32, storeUUID: String, usesReferences: Bool? = nil) {
+  private init(number: UInt32, storeUUID: String, usesReferences: Bool?) {
     self.number = number
     self.storeUUID = storeUUID
     var initial = Names()

@@ -9,25 +9,22 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file system that counts the bytes read, and fails beyond a limit.
+/// The operating system's files. It counts the bytes read, and fails beyond a limit.
 ///
 /// Tests use it to limit the work of a store. Unlike a measured time, the count is the same on every machine.
 package final class ReadCountingFileSystem: ForwardingFileSystem {
-  package let base: any StoreFileSystem
-  private let limit: Int
+  package let base: any StoreFileSystem = POSIXFileSystem()
+  /// The maximum number of bytes. Reading more fails with `EIO`.
+  private static let limit = 1 << 30
   private let count = Atomic<Int>(0)
 
-  /// - Parameter limit: The maximum number of bytes; reading more fails with `EIO`. Defaults to 1 GiB.
-  package init(_ base: any StoreFileSystem = POSIXFileSystem(), limit: Int = 1 << 30) {
-    self.base = base
-    self.limit = limit
-  }
+  package init() {}
 
   /// The number of bytes that were read.
   package var byteCount: Int { count.load(ordering: .relaxed) }
 
   package func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError) {
-    guard byteCount < limit else { throw FileSystemError(.read, name: file.name, number: EIO) }
+    guard byteCount < Self.limit else { throw FileSystemError(.read, name: file.name, number: EIO) }
     let before = output.byteCount
     try base.read(file, at: offset, into: &output)
     count.add(output.byteCount - before, ordering: .relaxed)

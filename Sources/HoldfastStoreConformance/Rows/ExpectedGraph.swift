@@ -157,8 +157,8 @@ final class GraphEdit {
   /// The number of words for one bit per slot.
   private static func wordCount(_ entity: ManagedObjectModel.Entity) -> Int { max(1, (entity.slots.count + 63) / 64) }
 
-  func delete(_ name: String, _ key: ObjectKey, expected: RowVersion? = nil) {
-    deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
+  func delete(_ name: String, _ key: ObjectKey) {
+    deleted[entity(name).index, default: []].append((key, graph.rows(name)[key]?.version ?? 1))
   }
 
   /// Sets some derived values, and adds to others.
