@@ -12,7 +12,8 @@ extension ContextCore {
     // A handler may have deleted objects. Handlers receive what their delete rules change with the next call.
     try applyDeleteRules()
     if changes.isEmpty { return false }
-    if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
+    let paths = (query.predicate?.paths ?? []) + query.sorts.map(\.path)
+    if !paths.isEmpty { try refusingFaultErrors { clearKeysOfDeleted(along: paths, query.entity) } }
     if hasChanges(inFamilyOf: query.entity.index) { return true }
     let model = persistentStoreCoordinator.model
     let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
@@ -23,9 +24,9 @@ extension ContextCore {
   ///
   /// Rows that aren't in memory still contain these references until the save clears them in the store. So rows with relationships that the
   /// query uses are read and cleared now.
-  private func clearKeysOfDeleted(askedBy expression: QueryExpression, _ entity: ManagedObjectModel.Entity) {
+  private func clearKeysOfDeleted(along paths: [PropertyPath], _ entity: ManagedObjectModel.Entity) {
     let model = persistentStoreCoordinator.model
-    for path in expression.paths {
+    for path in paths {
       var current = entity
       for name in path.names {
         guard let relationship = current.relationship(named: name) else { break }
