@@ -10,7 +10,7 @@ import Testing
 private struct Step {
   enum Kind: CaseIterable {
     case insert, insertMore, setValue, setGroup, setTransient, find, setToOne, clearToOne, add, insertAt, remove, move, delete, save,
-      rollback, reopen, fetch, count
+      rollback, reopen, fetch, count, query, groups, refresh, pin
   }
   let kind: Kind
   let a: Int
@@ -25,13 +25,21 @@ private struct Step {
   }
 }
 
-/// Random programs on random models, with inheritance and relationships of every kind. Every store must agree with plain dictionaries.
+/// Random programs on random models, with inheritance and relationships of every kind. Every store must agree with plain dictionaries, also
+/// about random queries, and after it was reopened.
 /// Prints its seed; HOLDFAST_SEED repeats a run. A failing program is shortened as far as possible.
 @Suite struct DifferentialTests {
   private static let programCount = TestTier.count(12, full: 300)
   private static let stepCount = 500
 
   @Test(arguments: TestStore.allCases + [.spilled]) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
+    try runPrograms(store)
+  }
+
+  /// The saves of a child change its parent, whose changes are saved when the store is reopened.
+  @Test func RH1_randomProgramsInAChildContextGiveWhatPlainDictionariesGive() throws { try runPrograms(.child) }
+
+  private func runPrograms(_ store: TestStore) throws {
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
     var (saves, refusals) = (0, 0)
@@ -251,13 +259,42 @@ private final class Machine {
       }
       held = [:]
       marks = [:]
-      context.rollback()
-      context = try place.context()
+      try reopen(step.b)
       ear?.listen(to: context)
+    case .query: try compareQuery(step)
+    case .groups: try compareGroups(step)
+    case .refresh: try refresh(step)
+    case .pin: try pin(step)
     case .fetch: try compare(entity: EntityIndex(step.a % model.model.entities.count))
     case .count: try compareCounts(step)
     }
     if step.c % 16 == 0 { try compareAll() }
+  }
+
+  /// Continues without unsaved changes: in the same context, in a new one, or with the store reopened.
+  private func reopen(_ number: Int) throws {
+    if number % 4 == 0 { return context.reset() }
+    context.rollback()
+    if number % 4 == 1 {
+      try context.setQueryGeneration(from: nil)
+      try place.close()
+    }
+    context = try place.context()
+  }
+
+  /// Reads objects again. Their unsaved changes stay, and no other context changes the store.
+  private func refresh(_ step: Step) throws {
+    if step.b % 3 == 0 { return try context.refreshAllObjects() }
+    guard let tag = tag(step.a) else { return }
+    try context.refresh(object(tag), mergeChanges: true)
+  }
+
+  /// Pins the context to the current generation, or unpins it, and changes how it fires faults. Both change no values.
+  private func pin(_ step: Step) throws {
+    context.firesFaultsInBatches = step.b % 3 != 0
+    do { try context.setQueryGeneration(from: step.a % 2 == 0 ? .current : nil) } catch let error as StoreError
+      where error.code == .unsupportedRequest
+    {}
   }
 
   private func rollback() {
@@ -327,29 +364,7 @@ private final class Machine {
     if type == .objectID, number % 3 == 0, let tag = tag(number / 3), case let id = try object(tag).objectID, !id.isTemporaryID {
       return .objectID(id)
     }
-    return Machine.values(type, number)
-  }
-
-  private static func values(_ type: AttributeType, _ number: Int) -> StoreValue {
-    switch type {
-    case .integer16: return .int16(Int16(truncatingIfNeeded: number % 50))
-    case .integer32: return .int32(Int32(truncatingIfNeeded: number % 50) - 25)
-    case .integer64: return .int64(Int64(number % 50) << 40)
-    case .double: return .double(Double(number % 40) / 4)
-    case .float: return .float(Float(number % 40) / 8 - 1)
-    case .decimal: return .decimal(Decimal(number % 50) / 100)
-    case .boolean: return .bool(number % 2 == 0)
-    case .date: return .date(Double(number % 1000))
-    case .binaryData, .transformable: return .data(Data(repeating: UInt8(number % 256), count: number % 9))
-    case .uuid:
-      let byte = UInt8(number % 16)
-      return .uuid(UUID(uuid: (byte, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, byte)))
-    case .uri: return .uri(number % 7 == 0 ? "" : "https://example.org/\(number % 30)")
-    case .objectID:
-      let uri = "x-coredata://6DD0E5C5-2C5B-4E8E-9C9F-0A4B4B7C2F11/Thing/p\(number % 30)"
-      return ManagedObjectID(uriRepresentation: uri).map { .objectID($0) } ?? .null
-    case .string, .composite, .undefined: return .string(number % 7 == 0 ? "" : "text \(number % 30)")
-    }
+    return RandomValue.make(type, number)
   }
 
   /// Sets a composite attribute to a value with some of its elements, or to nil.
@@ -531,6 +546,75 @@ private final class Machine {
         .remainder(.property(PropertyPath(relationship.name, ["tag"])), 3), .equalTo, .constant(.int64(Int64(step.c % 3))), [])
     let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(predicate))).map(tagOf)
     try expect(found.sorted() == wanted, "\(entity.name) whose \(relationship.name) …: \(found.sorted()) where \(wanted) should be")
+  }
+}
+
+// MARK: Queries
+
+extension Machine {
+  /// Compares a random query, with or without unsaved changes.
+  private func compareQuery(_ step: Step) throws {
+    let query = try query(step)
+    var request = FetchRequest<ManagedObject>(
+      entityName: query.entity.name, where: query.predicate.map { FetchPredicate($0) },
+      sortedBy: query.sorts.map { FetchSortDescriptor($0) }, offset: query.offset, limit: query.limit)
+    request.includesSubentities = query.includesSubentities
+    request.includesPendingChanges = step.c % 4 != 0
+    // The objects are created last, so that the other results don't depend on them.
+    let count = try context.count(for: request), ids = try context.fetchObjectIDs(request)
+    let objects = try request.includesPendingChanges ? context.fetch(request) : []
+    let survey = try Survey(place.context(), model.model, unsaved: now.things.keys)
+    let wanted = (request.includesPendingChanges ? now : saved).answer(query, ranks: survey.ranks)
+    func expectTags(_ tags: [Int], _ what: String) throws {
+      let isSame = query.isOrdered ? tags == wanted : tags.sorted() == wanted.sorted()
+      try expect(isSame, "\(query): \(what) \(tags) where \(wanted) should be, IDs \(query.ids)")
+    }
+    try expect(count == wanted.count, "\(query): count \(count) where \(wanted) should be, IDs \(query.ids)")
+    if request.includesPendingChanges {
+      try expectTags(ids.map { try tagOf($0) }, "IDs of")
+      try expectTags(objects.map { try tagOf($0) }, "objects")
+    } else {
+      try expectTags(ids.map { survey.tags[$0] ?? 0 }, "saved IDs of")
+    }
+  }
+
+  /// Compares random groups, which don't include unsaved changes.
+  private func compareGroups(_ step: Step) throws {
+    // The parent's unsaved changes are what a child has saved.
+    if place.store == .child { return }
+    let grouping = RandomGrouping(try query(step), avoiding: saved.relationshipsToDeleted, seed: UInt64(step.c))
+    let found = try context.fetch(grouping.request)
+    let survey = try Survey(place.context(), model.model, unsaved: now.things.keys)
+    let wanted = saved.groups(grouping, ranks: survey.ranks, ids: survey.ids)
+    try expect(found == wanted, "\(grouping): \(found) where \(wanted) should be")
+  }
+
+  private func query(_ step: Step) throws -> RandomQuery {
+    let avoided = now.relationshipsToDeleted.union(saved.relationshipsToDeleted)
+    return try RandomQuery(now, avoiding: avoided, seed: UInt64(step.a) << 32 | UInt64(step.b)) { try self.object($0).objectID }
+  }
+}
+
+/// The IDs of the objects in a store, as another context reads them.
+private struct Survey {
+  /// The positions of objects in the order of their IDs, by tag.
+  var ranks: [Int: Int64] = [:]
+  var ids: [Int: ManagedObjectID] = [:]
+  var tags: [ManagedObjectID: Int] = [:]
+
+  /// - Parameter unsaved: Tags of objects. Those that the context doesn't find come last, in the order of their tags.
+  init(_ context: ManagedObjectContext, _ model: ManagedObjectModel, unsaved: some Sequence<Int>) throws {
+    for tag in unsaved { ranks[tag] = 1 << 60 + Int64(tag) }
+    for entity in model.entities where entity.superentityIndex == nil {
+      for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) {
+        guard case .int64(let number) = try object.value(forKey: "tag").storeValue else { continue }
+        let (tag, key) = (Int(number), object.objectID.key.rawValue)
+        // A parent's new objects have temporary IDs, which count down.
+        ranks[tag] = key >= 0 ? key : 1 << 50 - key
+        ids[tag] = object.objectID
+        tags[object.objectID] = tag
+      }
+    }
   }
 }
 
