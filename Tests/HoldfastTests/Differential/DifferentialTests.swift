@@ -33,30 +33,37 @@ private struct Step {
   private static let stepCount = 500
 
   @Test(arguments: TestStore.allCases + [.spilled]) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
-    try runPrograms(store)
+    try runPrograms([store])
   }
 
   /// The saves of a child change its parent, whose changes are saved when the store is reopened.
-  @Test func RH1_randomProgramsInAChildContextGiveWhatPlainDictionariesGive() throws { try runPrograms(.child) }
+  @Test func RH1_randomProgramsInAChildContextGiveWhatPlainDictionariesGive() throws { try runPrograms([.child]) }
 
-  private func runPrograms(_ store: TestStore) throws {
+  /// Half of the objects are in each store. Relationships stay within a store.
+  @Test(arguments: [[TestStore.memory, .sqlite], [.sqlite, .json], [.weakest, .binary]])
+  func RH1_randomProgramsOnTwoStoresGiveWhatPlainDictionariesGive(_ stores: [TestStore]) throws {
+    try runPrograms(stores, programCount: TestTier.count(4, full: 100))
+  }
+
+  private func runPrograms(_ kinds: [TestStore], programCount: Int = DifferentialTests.programCount) throws {
+    let store = kinds.map(\.rawValue).joined(separator: " and ")
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
     var (saves, refusals) = (0, 0)
     // A few programs alone may have few refusals.
-    for number in 0..<max(50, 2 * Self.programCount) where number < Self.programCount || refusals <= 5 * Self.programCount {
+    for number in 0..<max(50, 2 * programCount) where number < programCount || refusals <= 5 * programCount {
       var random = SeededGenerator(seed: seeds.next())
       let model = try RandomModel(&random)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }
       let tally = Tally()
       // Every other program observes the context. Observing must not change anything else.
       let listens = number % 2 == 1
-      guard let difference = run(program, model, store, tally, listens: listens) else {
+      guard let difference = run(program, model, kinds, tally, listens: listens) else {
         saves += tally.saves
         refusals += tally.refusals
         continue
       }
-      let (short, last) = shorten(program, difference, model, store, listens)
+      let (short, last) = shorten(program, difference, model, kinds, listens)
       Issue.record(
         """
         HOLDFAST_SEED=\(seeds.seed), program \(number) on \(store): \(last)
@@ -66,11 +73,11 @@ private struct Step {
       return
     }
     // Programs in which every save is refused, or none, would be poor tests.
-    #expect(saves > 5 * Self.programCount && refusals > 5 * Self.programCount, "\(saves) saves, \(refusals) refused")
+    #expect(saves > 5 * programCount && refusals > 5 * programCount, "\(saves) saves, \(refusals) refused")
   }
 
   /// Removes steps as long as the program still fails.
-  private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ store: TestStore, _ listens: Bool) -> (
+  private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ kinds: [TestStore], _ listens: Bool) -> (
     [Step], String
   ) {
     var (best, last) = (program, difference)
@@ -80,16 +87,16 @@ private struct Step {
       while start < best.count {
         var shorter = best
         shorter.removeSubrange(start..<min(start + size, best.count))
-        if let still = run(shorter, model, store, listens: listens) { (best, last) = (shorter, still) } else { start += size }
+        if let still = run(shorter, model, kinds, listens: listens) { (best, last) = (shorter, still) } else { start += size }
       }
       size /= 2
     }
     return (best, last)
   }
 
-  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore, _ tally: Tally = Tally(), listens: Bool) -> String? {
+  private func run(_ program: [Step], _ model: RandomModel, _ kinds: [TestStore], _ tally: Tally = Tally(), listens: Bool) -> String? {
     do {
-      let machine = try Machine(model, store, tally, listens: listens)
+      let machine = try Machine(model, kinds, tally, listens: listens)
       for (number, step) in program.enumerated() {
         do {
           try machine.take(step)
@@ -152,10 +159,47 @@ private final class Tally {
   var refusals = 0
 }
 
+/// Where a program runs: in one store, or in two stores of one coordinator. Then tags determine the store of an object.
+private final class Ground {
+  private let places: [TestStore.Place]
+  /// The coordinator of two stores.
+  private var coordinator: PersistentStoreCoordinator?
+
+  init(_ kinds: [TestStore], _ model: ManagedObjectModel) throws {
+    places = try kinds.map { try $0.makePlace(model: model, classes: [], losesOutcomes: kinds.count == 1) }
+  }
+
+  var isChild: Bool { places[0].store == .child }
+  var outcomes: OutcomeStore? { places[0].outcomes }
+
+  func context() throws -> ManagedObjectContext {
+    if places.count == 1 { return try places[0].context() }
+    let current = try coordinator ?? PersistentStoreCoordinator(model: places[0].model, stores: places.map(\.description))
+    coordinator = current
+    return try ManagedObjectContext(coordinator: current, classes: [])
+  }
+
+  /// Closes the stores. The next context reopens them.
+  func close() throws {
+    if places.count == 1 { return try places[0].close() }
+    try coordinator?.close()
+    coordinator = nil
+  }
+
+  /// The store of an object with a tag; nil if there is only one.
+  func store(of tag: Int) -> PersistentStore? { coordinator?.persistentStores[tag % places.count] }
+  func areTogether(_ a: Int, _ b: Int) -> Bool { a % places.count == b % places.count }
+
+  /// The position of an object's store among the stores.
+  func storeIndex(of id: ManagedObjectID) -> Int {
+    coordinator?.persistentStores.firstIndex { $0.identifier == id.storeIdentifier } ?? 0
+  }
+}
+
 /// Runs the steps of a program on a store and on plain dictionaries.
 private final class Machine {
   private let model: RandomModel
-  private let place: TestStore.Place
+  private let ground: Ground
   private var context: ManagedObjectContext
   private var now: PlainGraph
   private var saved: PlainGraph
@@ -174,12 +218,12 @@ private final class Machine {
     let description: String
   }
 
-  init(_ model: RandomModel, _ store: TestStore, _ tally: Tally, listens: Bool) throws {
+  init(_ model: RandomModel, _ kinds: [TestStore], _ tally: Tally, listens: Bool) throws {
     self.model = model
     self.tally = tally
     ear = listens ? Ear() : nil
-    place = try store.makePlace(model: model.model, classes: [], losesOutcomes: true)
-    context = try place.context()
+    ground = try Ground(kinds, model.model)
+    context = try ground.context()
     now = PlainGraph(model: model.model)
     saved = now
     ear?.listen(to: context)
@@ -277,9 +321,9 @@ private final class Machine {
     context.rollback()
     if number % 4 == 1 {
       try context.setQueryGeneration(from: nil)
-      try place.close()
+      try ground.close()
     }
-    context = try place.context()
+    context = try ground.context()
   }
 
   /// Reads objects again. Their unsaved changes stay, and no other context changes the store.
@@ -333,8 +377,8 @@ private final class Machine {
   /// Saves. Some saves lose their outcome and are retried.
   private func saveWithLoss(_ step: Step) throws {
     let losses = OutcomeStore.Loss.allCases
-    if step.b % 6 < losses.count { place.outcomes?.loseCommit(losses[step.b % 6]) }
-    defer { place.outcomes?.clear() }
+    if step.b % 6 < losses.count { ground.outcomes?.loseCommit(losses[step.b % 6]) }
+    defer { ground.outcomes?.clear() }
     do { try context.save() } catch let error as StoreError where error.code == .outcomeUnknown { try context.save() }
   }
 
@@ -343,6 +387,7 @@ private final class Machine {
   private func insert(_ step: Step) throws {
     let entity = model.concrete[step.a % model.concrete.count]
     let object = try context.insert(entityNamed: entity.name)
+    if let store = ground.store(of: nextTag) { try context.assign(object, to: store) }
     try object.setValue(.int64(Int64(nextTag)), forKey: "tag")
     now.things[nextTag] = PlainGraph.Thing(entity: entity.index)
     if nextTag % 2 == 0 { held[nextTag] = object }
@@ -419,9 +464,14 @@ private final class Machine {
     try expect(found.sorted() == wanted, "\(entity.name) with \(attribute.name) \(value): \(found.sorted()) where \(wanted) should be")
   }
 
+  /// The objects that a relationship may reference: those in the same store.
+  private func destinations(of tag: Int, _ relationship: PlainGraph.Relationship) -> [Int] {
+    now.kind(relationship.destinationIndex).filter { ground.areTogether($0, tag) }
+  }
+
   private func setToOne(_ step: Step) throws {
     guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { !$0.isToMany }) else { return }
-    let targets = now.kind(relationship.destinationIndex)
+    let targets = destinations(of: tag, relationship)
     let target = step.kind == .clearToOne || targets.isEmpty ? nil : targets[step.c % targets.count]
     // The old and the new destination are only checked sometimes.
     let value = try target.map { StoreValue.objectID(try object($0).objectID) } ?? .null
@@ -431,7 +481,7 @@ private final class Machine {
 
   private func add(_ step: Step) throws {
     guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { $0.isToMany }) else { return }
-    let targets = now.kind(relationship.destinationIndex)
+    let targets = destinations(of: tag, relationship)
     if targets.isEmpty { return }
     let target = targets[step.c % targets.count]
     if now.targets(tag, relationship).contains(target) { return }
@@ -563,7 +613,7 @@ extension Machine {
     // The objects are created last, so that the other results don't depend on them.
     let count = try context.count(for: request), ids = try context.fetchObjectIDs(request)
     let objects = try request.includesPendingChanges ? context.fetch(request) : []
-    let survey = try Survey(place.context(), model.model, unsaved: now.things.keys)
+    let survey = try Survey(ground, model.model, unsaved: now.things.keys)
     let wanted = (request.includesPendingChanges ? now : saved).answer(query, ranks: survey.ranks)
     func expectTags(_ tags: [Int], _ what: String) throws {
       let isSame = query.isOrdered ? tags == wanted : tags.sorted() == wanted.sorted()
@@ -581,10 +631,10 @@ extension Machine {
   /// Compares random groups, which don't include unsaved changes.
   private func compareGroups(_ step: Step) throws {
     // The parent's unsaved changes are what a child has saved.
-    if place.store == .child { return }
+    if ground.isChild { return }
     let grouping = RandomGrouping(try query(step), avoiding: saved.relationshipsToDeleted, seed: UInt64(step.c))
     let found = try context.fetch(grouping.request)
-    let survey = try Survey(place.context(), model.model, unsaved: now.things.keys)
+    let survey = try Survey(ground, model.model, unsaved: now.things.keys)
     let wanted = saved.groups(grouping, ranks: survey.ranks, ids: survey.ids)
     try expect(found == wanted, "\(grouping): \(found) where \(wanted) should be")
   }
@@ -603,14 +653,15 @@ private struct Survey {
   var tags: [ManagedObjectID: Int] = [:]
 
   /// - Parameter unsaved: Tags of objects. Those that the context doesn't find come last, in the order of their tags.
-  init(_ context: ManagedObjectContext, _ model: ManagedObjectModel, unsaved: some Sequence<Int>) throws {
+  init(_ ground: Ground, _ model: ManagedObjectModel, unsaved: some Sequence<Int>) throws {
+    let context = try ground.context()
     for tag in unsaved { ranks[tag] = 1 << 60 + Int64(tag) }
     for entity in model.entities where entity.superentityIndex == nil {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) {
         guard case .int64(let number) = try object.value(forKey: "tag").storeValue else { continue }
         let (tag, key) = (Int(number), object.objectID.key.rawValue)
         // A parent's new objects have temporary IDs, which count down.
-        ranks[tag] = key >= 0 ? key : 1 << 50 - key
+        ranks[tag] = key >= 0 ? Int64(ground.storeIndex(of: object.objectID)) << 54 + key : 1 << 50 - key
         ids[tag] = object.objectID
         tags[object.objectID] = tag
       }
