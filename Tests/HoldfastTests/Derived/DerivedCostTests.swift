@@ -4,6 +4,7 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 /// The requests and statements that derived values cost.
@@ -100,6 +101,27 @@ import Testing
     try context.save()
     #expect(readings(recorder).count == 3, "Expected requests for the dog, its walks and their rows.")
     #expect(dog["distance"] == .double(502.5))
+  }
+
+  /// The bug: each deleted object was looked for among the objects of each owner.
+  @Test func `deleting objects with many owners isn't quadratic`() throws {
+    func time(_ count: Int) throws -> Duration {
+      let context = try TestStore.memory.park().context()
+      let tricks = (0..<count).map { _ in context.make("Trick", ["ease": .double(0.5)]) }
+      let shared = context.make("Trick", ["ease": .double(0.25)])
+      let dogs = tricks.map { trick in
+        let dog = context.make("Dog")
+        dog.many("tricks").formUnion([trick, shared])
+        return dog
+      }
+      try context.save()
+      for trick in tricks { context.delete(trick) }
+      let time = try processorTime { try context.save() }
+      #expect(dogs.allSatisfy { $0["ease"] == .double(0.25) && $0["trickCount"] == .int16(1) })
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
   @Test func `a SQLite store runs one query and one update for each changed owner`() throws {

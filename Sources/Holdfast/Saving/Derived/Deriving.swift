@@ -271,10 +271,8 @@ final class Deriving {
     for link in changes.added where last[link.target] == nil || last[link.target] == link.source {
       members[link.source, default: []].insert(link.target)
     }
-    for object in savedObjects(of: relationship.destinationIndex) where object.isDeleted {
-      for owner in members.keys { members[owner]?.remove(object.objectKey) }
-    }
-    return members
+    let deleted = Set(savedObjects(of: relationship.destinationIndex).filter(\.isDeleted).map(\.objectKey))
+    return deleted.isEmpty ? members : members.mapValues { targets in targets.filter { !deleted.contains($0) } }
   }
 
   /// Makes `run()` recompute an owner's aggregate from all objects.
