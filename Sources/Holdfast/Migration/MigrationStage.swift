@@ -29,6 +29,8 @@ public final class MigrationStage {
   /// the memory doesn't depend on their number. Don't keep objects from one call of the closure to the next. Traps in the closure of another
   /// `forEach`.
   ///
+  /// Objects that the closure has deleted, itself or by delete rules, are left out.
+  ///
   /// In a resumable stage that was interrupted, objects whose changes were saved are left out.
   ///
   /// - Parameters:
@@ -49,8 +51,25 @@ public final class MigrationStage {
     let done = try journal?.beginLoop(entityName) ?? 0
     try forEachBatch(of: kinds, after: done, savingEvery: count) { index, old in
       guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { return }
-      let new = try objects(old.map(\.key), of: destination)
-      for old in old { if let new = new[old.key] { try body(old, new) } }
+      let read = try objects(old.map(\.key), of: destination), isCascaded = mayCascade(to: destination)
+      for old in old {
+        guard var new = read[old.key] else { continue }
+        if isCascaded { try context.core.applyDeleteRules() }
+        // The closure has deleted the object, or has reset the context.
+        if new.isDeleted || new.flags.contains(.detached) {
+          guard let found = try objects([old.key], of: destination)[old.key] else { continue }
+          new = found
+        }
+        try body(old, new)
+      }
+    }
+  }
+
+  /// Whether the deletion of another object can delete objects of an entity.
+  private func mayCascade(to entity: ManagedObjectModel.Entity) -> Bool {
+    let model = mapping.destination
+    return model.entities.contains { other in
+      other.relationships.contains { $0.deleteRule == .cascade && model.entities[$0.destinationIndex].rootIndex == entity.rootIndex }
     }
   }
 
