@@ -707,6 +707,24 @@ extension TestStore.Place {
     #expect(resolvedCount == 0)
   }
 
+  /// The bug: each UUID in a URI took memory for the lifetime of the process, and each entity's name.
+  @Test func `URIs of unknown stores and entities keep nothing`() throws {
+    let coordinator = try makePeopleWithDogs(.memory).context().persistentStoreCoordinator, uuid = coordinator.storeIdentifier
+    func uri(_ store: String, _ entity: String) -> String { "x-coredata://\(store)/\(entity)/p1" }
+    func id(_ store: String, _ entity: String) throws -> ManagedObjectID {
+      try #require(ManagedObjectID(uriRepresentation: uri(store, entity)))
+    }
+    // Numbers are given in the order in which stores and entities become known.
+    let (unknown, later) = (UUID().uuidString, UUID().uuidString)
+    #expect(coordinator.managedObjectID(forURIRepresentation: uri(unknown, "Dog")) == nil)
+    let laterNumber = try id(later, "Dog").storeNumber
+    #expect(try id(unknown, "Dog").storeNumber > laterNumber)
+    #expect(coordinator.managedObjectID(forURIRepresentation: uri(uuid, "Unknown")) == nil)
+    let laterEntity = try id(uuid, "Later").entityNumber
+    #expect(try id(uuid, "Unknown").entityNumber > laterEntity)
+    #expect(try coordinator.managedObjectID(forURIRepresentation: uri(uuid, "Dog")) == id(uuid, "Dog"))
+  }
+
   /// The bug: queries compared only keys, so object 7 of another store or another entity matched object 7 of this one.
   @Test(arguments: TestStore.allCases)
   func `an object of another store or entity doesn't match an object with an equal key`(_ store: TestStore) throws {

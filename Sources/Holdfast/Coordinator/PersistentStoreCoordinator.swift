@@ -233,10 +233,14 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Returns the object ID for a URI.
   ///
-  /// It is nil when the coordinator doesn't have the URI's store open, or the model doesn't have its entity.
+  /// It is nil when the coordinator doesn't have the URI's store open, or the model doesn't have its entity. Such URIs take no memory
+  /// afterwards, so that clients can send any.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
-    guard let id = ManagedObjectID(uriRepresentation: uri), persistentStore(for: id) != nil else { return nil }
-    return model.entity(named: id.entityName) == nil ? nil : id
+    // An ID's store and entity are kept for the lifetime of the process, and the text can come from a client.
+    guard let parts = ManagedObjectID.parts(of: uri), persistentStores.contains(where: { $0.identifier == parts.store }),
+      model.entity(named: parts.entity) != nil
+    else { return nil }
+    return ManagedObjectID(uriRepresentation: uri)
   }
 
   // MARK: The first store

@@ -74,8 +74,8 @@
     self = id
   }
 
-  /// The parts of the URI of a permanent ID; nil for another text.
-  static func parts(of uri: String) -> (store: String, entity: String, reference: String)? {
+  /// The parts of the URI of a permanent ID; nil for another text. Keeps nothing, unlike an ID.
+  package static func parts(of uri: String) -> (store: String, entity: String, reference: String)? {
     let scheme = "x-coredata://"
     guard uri.hasPrefix(scheme) else { return nil }
     let parts = uri.dropFirst(scheme.count).split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
