@@ -68,6 +68,44 @@ import Testing
     }
   }
 
+  /// Its callback fetches, rolls back or resets, depending on a value.
+  private final class Trip: ManagedObject {
+    var usage: Int {
+      get { self[0] }
+      set { self[0] = newValue }
+    }
+    override func prepareForDeletion() {
+      let context = managedObjectContext
+      switch usage {
+      case 0: #expect(throws: Never.self) { _ = try context.fetch(FetchRequest<Trip>()) }
+      case 1: context.rollback()
+      default: context.reset()
+      }
+    }
+    override class var properties: [PropertyBinding] { [.attribute("usage", \Trip.usage, slot: 0)] }
+  }
+
+  /// The bug: the fetch merged that others had deleted the object, and the next save threw `lostChanges`. The program ended if the callback
+  /// had removed the object itself.
+  @Test(arguments: TestStore.withChild, [0, 1, 2])
+  func deletingAnObjectThatLeavesTheGraphInItsCallbackChangesNothing(_ store: TestStore, _ usage: Int) throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Trip", attributes: [AttributeDescription("usage", .integer64)])])
+    let place = try store.makePlace(model: model, classes: [Trip.self])
+    let (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+    ours.automaticallyMergesChanges = true
+    let trip = ours.insert(Trip.self)
+    trip.usage = usage
+    if usage == 0 {
+      try ours.save()
+      theirs.delete(try #require(try theirs.fetch(FetchRequest<Trip>()).first))
+      try theirs.save()
+    }
+    ours.delete(trip)
+    #expect(trip.isInaccessible && !trip.isDeleted && !ours.hasChanges)
+    try ours.save()
+    #expect(try place.context().fetch(FetchRequest<Trip>()).isEmpty)
+  }
+
   @Test(arguments: TestStore.withChild) func aResetDiscardsALateChange(_ store: TestStore) throws {
     let place = try store.makePlace(), (ours, removed, _) = try removing(place)
     removed.age = 4

@@ -210,7 +210,8 @@ extension ContextCore {
     object.flags.insert(.preparingDeletion)
     runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
-    if object.flags.contains(.deleted) { return }
+    // The callback may have removed the object, or merged that others did, by a fetch for example.
+    if !object.flags.isDisjoint(with: [.deleted, .detached]) { return }
     markDeleted(object)
   }
 
