@@ -126,7 +126,7 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
     let next = parent.temporaryIDs.nextKey
     if next == children.identifiedKey { return }
     let new = parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted }
-    if !new.isEmpty { try parent.obtainPermanentIDs(for: Array(new)) }
+    if !new.isEmpty { try parent.obtainPermanentIDs(for: Array(new), isForChild: true) }
     children.identifiedKey = next
   }
 }

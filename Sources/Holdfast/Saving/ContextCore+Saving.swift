@@ -27,6 +27,7 @@ extension ContextCore {
       let operation = SaveOperation(self, calledCount: calledCount)
       do {
         try whileSaving {
+          saving.isCallingFirst = true
           if attempt == 0 { tellWillSave() }
           try operation.run()
         }
@@ -47,6 +48,7 @@ extension ContextCore {
     saving.isInProgress = true
     defer {
       saving.isInProgress = false
+      saving.isCallingFirst = false
       awakening.releaseAll()
       awakenFulfilled()
     }

@@ -67,6 +67,7 @@ final class SaveOperation {
     // Callbacks may have changed objects that others have removed since.
     try context.refuseLoss()
     try context.holdingAwakening { try completePairs() }
+    context.saving.isCallingFirst = false
     collectChanges()
     if discardsNew { clearReferencesToDiscarded() }
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty {

@@ -1264,6 +1264,32 @@ import Testing
     #expect(try family.place.context().count(for: FetchRequest<Dog>()) == 3)
   }
 
+  enum Handler: CaseIterable, Sendable { case willSave, change }
+
+  /// The bug: if the parent had new objects, the child's requests threw `saveInProgress`.
+  @Test(arguments: TestStore.allCases, Handler.allCases)
+  func aHandlerOfTheParentsSaveMayUseAChild(_ store: TestStore, _ handler: Handler) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let all = ["Fido", "Of the child", "Of the parent", "Rex"]
+    child.dog("Of the child")
+    var seen: [[String]] = []
+    func use() {
+      do {
+        seen.append(try namesOfDogs(child))
+        if handler == .willSave { try child.save() }
+      } catch { Issue.record("\(error)") }
+    }
+    let observation = handler == .willSave ? parent.onWillSave { _ in use() } : parent.onChange { _, _ in use() }
+    let new = parent.dog("Of the parent")
+    try parent.save()
+    observation.cancel()
+    #expect(!seen.isEmpty && seen.allSatisfy { $0 == all } && !new.objectID.isTemporaryID && !parent.hasChanges)
+    if handler == .change { #expect(try namesOfDogs(family.place.context()) == all.filter { $0 != "Of the child" }) }
+    try child.save()
+    try parent.save()
+    #expect(try namesOfDogs(family.place.context()) == all)
+  }
+
   /// The handler is called because the child's fetch looks at the parent's changes.
   @Test(arguments: TestStore.allCases) func anObjectThatAHandlerOfTheParentInsertsHasAPermanentIDInTheChild(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)

@@ -185,9 +185,11 @@ extension ContextCore {
   }
 
   /// Gives new objects their permanent IDs before they are saved.
-  func obtainPermanentIDs(for objects: [ManagedObject]) throws {
+  ///
+  /// - Parameter isForChild: Whether a child needs them, also in callbacks before a save of this context collects the changes.
+  func obtainPermanentIDs(for objects: [ManagedObject], isForChild: Bool = false) throws {
     checkIsolation()
-    if saving.isInProgress {
+    if saving.isInProgress && !(isForChild && saving.isCallingFirst) {
       throw PersistenceError(
         .saveInProgress,
         reason: "A callback of a save or merge requested permanent IDs. The objects have them after a save; request them after a merge.")

@@ -2,6 +2,8 @@
 struct SaveState {
   /// Whether a save or a merge is in progress. Its callbacks can't begin another one, nor roll the context back or reset it.
   var isInProgress = false
+  /// Whether the save in progress hasn't collected the changes yet. Children that callbacks use may then give new objects permanent IDs.
+  var isCallingFirst = false
   /// The objects whose rules saves have left to a later check; nil if saves check the rules of the model themselves. See
   /// ``MigrationStage/completingObjects(_:)``.
   var unchecked: UncheckedObjects?
