@@ -1,7 +1,9 @@
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 /// Deleting many objects sends as many store requests as deleting few. Links are removed per owner, not one by one.
@@ -66,5 +68,31 @@ import Testing
   @Test(arguments: [2, 6]) func statementsOfSQLiteAreByObjectsAndNotByLinks(_ friends: Int) throws {
     let few = try deleteMost(.sqlite, of: 100, friends: friends), many = try deleteMost(.sqlite, of: 1_000, friends: friends)
     #expect(many.statements - few.statements == 7 * 810 + 90, "\(few.statements), \(many.statements)")
+  }
+
+  /// The bug: each deleted object was looked for in all lists of registered objects if a handler received the changes.
+  @Test func deletingObjectsWithoutAnInverseIsNotQuadraticForAHandler() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Box", relationships: [.toMany("toys", to: "Toy", inverse: nil)]), EntityDescription("Toy"),
+    ])
+    func time(_ count: Int) throws -> Duration {
+      let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+      let boxes = try (0..<count).map { _ in try context.insert(entityNamed: "Box") }
+      let toys = try boxes.map { box in
+        let toy = try context.insert(entityNamed: "Toy")
+        try box.toMany(forKey: "toys").insert(toy)
+        return toy
+      }
+      try context.save()
+      var updated: [ManagedObjectID] = []
+      let observation = context.onChange { _, changes in updated += changes.updated }
+      for toy in toys { context.delete(toy) }
+      let time = try processorTime { try context.processPendingChanges() }
+      #expect(updated.count == count && Set(updated) == Set(boxes.map(\.objectID)))
+      withExtendedLifetime(observation) {}
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 }

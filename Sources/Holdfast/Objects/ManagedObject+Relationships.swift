@@ -242,9 +242,14 @@ extension ManagedObject {
 
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    knows(relationship) { $0 == key }
+  }
+
+  /// Whether a to-many relationship is in memory and has a destination whose key fulfils a condition. Sends no store request.
+  final func knows(_ relationship: ManagedObjectModel.Relationship, where condition: (ObjectKey) -> Bool) -> Bool {
     let index = relationship.toManyIndex, family = context.graph.entities[relationship.entityIndex].family
     guard !isDeleted, family.contains(flags.entityIndex), isKnown(index) || group?.answer(index) != nil else { return false }
-    return targets(index).withKeys { $0.contains(key) }
+    return targets(index).withKeys { $0.contains(where: condition) }
   }
 
   final func unlink(_ index: Int, _ target: ManagedObject) {

@@ -14,7 +14,10 @@ extension ContextCore {
     if !deletions.hasUnpropagated { return }
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
-    defer { nullifyRegistered(done) }
+    defer {
+      noteOwnersWithoutInverse(of: done)
+      nullifyRegistered(done)
+    }
     while deletions.hasUnpropagated {
       var round = deletions.takeUnpropagated()[...]
       // If a rule throws, the object and the ones after it wait for the next call.
@@ -55,17 +58,27 @@ extension ContextCore {
     }
   }
 
-  /// Records, for observers, the objects whose relationships lose a deleted object. Reads the object and its relationships.
+  /// Records, for observers, the objects at the other ends of a deleted object's relationships. Reads the object and its relationships.
   private func noteOtherEnds(of object: ManagedObject) throws {
     guard let observers, observers.hearChanges else { return }
     for relationship in object.entity.relationships where graph.model.inverse(of: relationship) != nil {
       observers.noteOtherEnds(try knownIDs(relationship.destinationIndex, keys(of: object, relationship)))
     }
-    // Without an inverse, only the lists in memory contain this information.
-    for relationship in object.entity.linksWithoutInverse {
-      for owner in registry.objects(sharingRootOf: relationship.entityIndex) where owner.knows(object.objectKey, relationship) {
-        observers.noteOtherEnds([owner.id])
-      }
+  }
+
+  /// Records, for observers, the owners of relationships without an inverse that lose deleted objects. Only lists in memory tell them.
+  ///
+  /// Makes one pass over the registered objects that can be owners for each relationship.
+  private func noteOwnersWithoutInverse(of deleted: [ManagedObject]) {
+    guard let observers, observers.hearChanges else { return }
+    var lost: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    for object in deleted {
+      for relationship in object.entity.linksWithoutInverse { lost[relationship, default: []].insert(object.objectKey) }
+    }
+    let sorted = lost.sorted { ($0.key.entityIndex, $0.key.toManyIndex) < ($1.key.entityIndex, $1.key.toManyIndex) }
+    for (relationship, keys) in sorted {
+      let owners = registry.objects(sharingRootOf: relationship.entityIndex).filter { $0.knows(relationship, where: keys.contains) }
+      observers.noteOtherEnds(owners.map(\.id))
     }
   }
 
