@@ -29,8 +29,10 @@ extension ConflictResolution {
       }
     }
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
-    var merged = Upsert.Merged()
-    for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
+    var merged = Upsert.Merged(), references = ForeignReferences(to: upserts.map { $0.0.object }, in: context)
+    // Also if a value of a policy can't be set.
+    defer { Upsert.replaceIDs(merged, in: context) }
+    for (upsert, resolution) in upserts { try upsert.run(resolution, &merged, &references) }
     return Array(merged.values)
   }
 

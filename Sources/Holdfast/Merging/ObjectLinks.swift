@@ -10,7 +10,8 @@ struct ObjectLinks {
   /// The object's positions in ordered lists.
   private var positions: [(owner: ManagedObject, index: Int, position: Int)] = []
 
-  init(of object: ManagedObject) {
+  /// - Parameter owners: The changed objects that may reference the object by relationships without an inverse. Defaults to all.
+  init(of object: ManagedObject, referencedBy owners: [ManagedObject]? = nil) {
     self.object = object
     let context = object.context
     for relationship in object.entity.relationships + object.entity.transientRelationships {
@@ -23,11 +24,14 @@ struct ObjectLinks {
         positions.append((owner, inverse.toManyIndex, position))
       }
     }
-    findForeign()
+    if let owners { findForeign(owners) } else { findForeign(object.context.changes.objects) }
   }
 
+  /// The destinations of the object's relationships without an inverse.
+  var destinationsWithoutInverse: [ManagedObject] { own.filter { !$0.relationship.hasInverse }.flatMap(\.destinations) }
+
   /// Finds the references to the object by relationships without an inverse. Most models have none.
-  private mutating func findForeign() {
+  private mutating func findForeign(_ owners: some Sequence<ManagedObject>) {
     let context = object.context
     for entity in context.entities {
       for relationship in entity.relationships + entity.transientRelationships
@@ -35,7 +39,7 @@ struct ObjectLinks {
         && object.plan.root == context.graph.entities[relationship.destinationIndex].root
       {
         let family = context.graph.entities[entity.index].family
-        for owner in context.changes.objects where !owner.isDeleted && family.contains(owner.flags.entityIndex) {
+        for owner in owners where !owner.isDeleted && family.contains(owner.flags.entityIndex) {
           if refers(owner, relationship) { foreign.append((owner, relationship, context.targets(of: owner, relationship))) }
         }
       }

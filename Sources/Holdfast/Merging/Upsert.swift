@@ -28,18 +28,18 @@ struct Upsert {
   ///
   /// Links are removed and set again, so that both ends know the remaining object.
   ///
-  /// - Parameter merged: The objects that were merged before. The other object may be one of them.
-  func run(_ resolution: MergeResolution, _ merged: inout Merged) throws {
+  /// - Parameters:
+  ///   - merged: The objects that were merged before. The other object may be one of them.
+  ///   - references: The references by relationships without an inverse to all objects that are merged.
+  func run(_ resolution: MergeResolution, _ merged: inout Merged, _ references: inout ForeignReferences) throws {
     // A link to the other object makes it, if the context doesn't have it.
-    let id = object.id, links = ObjectLinks(of: object)
+    let id = object.id, links = ObjectLinks(of: object, referencedBy: references.owners(of: object))
     let existing = Upsert.remaining(merged[existingID] ?? registered, merged)
     if existing === object { return }
     links.cut()
     let slots = slotsToCopy(resolution), row = object.row ?? context.graph.emptyRow(object.flags.entityIndex)
     let values = PrivateRow(copying: row, object.entity.layout, room: 0, committed: nil, in: context.pool)
     defer { values.destroy(in: context.pool) }
-    let key = existing?.objectKey ?? current?.pointer.key ?? object.objectKey
-    replaceIDs(by: key)
     let remaining = existing ?? takePlace()
     merged[id] = remaining
     if remaining !== object { context.temporaryIDs.replace(object.objectKey, by: remaining.objectKey) }
@@ -51,7 +51,12 @@ struct Upsert {
       copyTransients(to: remaining, resolution)
       leave()
     }
-    if case .values(let values) = resolution { try remaining.setPolicyValues(values, merged) }
+    for destination in links.destinationsWithoutInverse { references.note(remaining, referencing: destination) }
+    guard case .values(let chosen) = resolution else { return }
+    for case .objectID(let id) in chosen.values {
+      if let destination = context.registeredObject(for: id) { references.note(remaining, referencing: destination) }
+    }
+    try remaining.setPolicyValues(chosen, merged)
   }
 
   /// The object that an object has become, possibly by several steps; the object itself if it wasn't merged.
@@ -90,10 +95,10 @@ struct Upsert {
     }
   }
 
-  /// Replaces the new object's ID, which may be permanent already, in attributes of other objects.
-  private func replaceIDs(by key: ObjectKey) {
-    let id = context.objectID(object.flags.entityIndex, key)
-    SaveOperation(context).replaceIDs(in: context.changes.objects) { $0 == object.id ? id : nil }
+  /// Replaces the IDs of merged objects, which may be permanent already, in attributes of changed objects.
+  static func replaceIDs(_ merged: Merged, in context: ContextCore) {
+    if merged.isEmpty { return }
+    SaveOperation(context).replaceIDs(in: context.changes.objects) { remaining(merged[$0], merged)?.id }
   }
 
   /// Gives the new object the key and the row of the other one, which isn't in the context.

@@ -3,6 +3,7 @@ import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -328,6 +329,78 @@ import Testing
     #expect(tag["name"] == .string("Beta") && tag["size"] == size && !context.hasChanges)
     let saved = try place.context().existingObject(with: beta.objectID)
     #expect(saved["name"] == .string("Beta") && saved["folded"] == .string("beta") && saved["size"] == size)
+  }
+
+  /// They reference each other, and themselves, by relationships without an inverse and by IDs in attributes.
+  ///
+  /// The bug: an object's own ID in an attribute remained the temporary one, so the save failed.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func newObjectsThatReferenceEachOtherBecomeStoredOnes(_ store: TestStore, _ isKnown: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node",
+        attributes: [
+          AttributeDescription("name", .string, isOptional: true), AttributeDescription("own", .objectID, isOptional: true),
+          AttributeDescription("other", .objectID, isOptional: true),
+        ], relationships: [.toOne("next", to: "Node", inverse: nil), .toMany("nodes", to: "Node", inverse: nil)],
+        uniquenessConstraints: [["name"]])
+    ])
+    let names = ["a", "b", "c"], place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let stored = names.map { setup.make("Node", ["name": .string($0)]) }
+    try setup.save()
+    let ids = stored.map(\.objectID), context = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let known = isKnown ? try context.all("Node") : []
+    let new = names.map { context.make("Node", ["name": .string($0)]) }
+    for (index, node) in new.enumerated() {
+      let next = new[(index + 1) % 3]
+      node.lead("next", to: next)
+      node["own"] = .objectID(node.objectID)
+      node["other"] = .objectID(next.objectID)
+    }
+    new[0].many("nodes").formUnion(new)
+    try context.save()
+    #expect(!context.hasChanges && known.allSatisfy { !$0.isInaccessible })
+    for checked in [context, try place.context()] {
+      let nodes = try ids.map { try checked.existingObject(with: $0) }
+      #expect(try checked.all("Node").count == 3)
+      for (index, node) in nodes.enumerated() {
+        let next = StoreValue.objectID(ids[(index + 1) % 3])
+        #expect(node["name"] == .string(names[index]) && node["own"] == .objectID(ids[index]))
+        #expect(node["next"] == next && node["other"] == next)
+      }
+      #expect(nodes.map { $0.many("nodes").count } == [3, 0, 0] && nodes.allSatisfy { nodes[0].many("nodes").contains($0) })
+    }
+  }
+
+  /// The bug: each merged object was looked for in all changed objects.
+  @Test func manyNewObjectsBecomeStoredOnesInLinearTime() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("breedID", .objectID, isOptional: true)],
+        relationships: [.toOne("breed", to: "Breed", inverse: nil)]),
+      EntityDescription(
+        "Breed", attributes: [AttributeDescription("number", .integer64, isOptional: true)], uniquenessConstraints: [["number"]]),
+    ])
+    func time(_ count: Int) throws -> Duration {
+      let place = try TestStore.memory.makePlace(model: model, classes: []), setup = try place.context()
+      for number in 0..<count { setup.make("Breed", ["number": .int64(Int64(number))]) }
+      try setup.save()
+      let context = try place.context()
+      context.mergePolicy = .mergeByPropertyObjectTrump
+      let dogs = (0..<count).map { number in
+        let dog = context.make("Dog"), breed = context.make("Breed", ["number": .int64(Int64(number))])
+        dog.lead("breed", to: breed)
+        dog["breedID"] = .objectID(breed.objectID)
+        return dog
+      }
+      let time = try processorTime { try context.save() }
+      #expect(dogs.allSatisfy { $0["breed"] != .null && $0["breed"] == $0["breedID"] })
+      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Breed")) == count)
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
   /// The same save changes the object that has the value already. Either of them is the first one.
