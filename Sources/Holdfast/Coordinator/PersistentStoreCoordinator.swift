@@ -221,6 +221,8 @@ public final class PersistentStoreCoordinator: Sendable {
         rowCache.removeAll()
         saveCount.add(1, ordering: .releasing)
         removalCount.add(1, ordering: .releasing)
+        // A fetch that began before can read rows of the store until it is closed, and insert them into the cache.
+        defer { rowCache.removeAll() }
         try store.wrapping("close the store") { try store.base.close() }
       }
     }

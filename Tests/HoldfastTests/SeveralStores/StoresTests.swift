@@ -264,6 +264,36 @@ struct MemoryStoreContentsBox {
     #expect(folder.exists("added.sqlite") == !destroys)
   }
 
+  /// The bug: the fetch inserted the rows into the coordinator's cache after the removal had emptied it. Other contexts then found them.
+  @Test(arguments: TestStore.allCases) func objectsThatAFetchReadsWhileTheirStoreIsRemovedAreNotFoundLater(_ kind: TestStore) async throws {
+    let late = LateFetch(), place = try kind.makePlace()
+    let first = StoreDescription.memory().wrapped { WatchedStore($0, willFetch: { late.readFirst() }) }
+    let second = place.description.wrapped { WatchedStore($0, willClose: { late.closeSecond() }) }
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [first, second])
+    let id = try saveDog("goes", in: coordinator.persistentStores[1], of: coordinator)
+    late.isExpected.store(true, ordering: .releasing)
+    async let fetched = onThread {
+      // Also if it fails before it reaches the first store.
+      defer { for semaphore in [late.hasBegun, late.hasEnded] { semaphore.signal() } }
+      return try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes).fetch(FetchRequest<Dog>()).map(\.name)
+    }
+    try await onThread {
+      late.hasBegun.wait()
+      try coordinator.remove(coordinator.persistentStores[1])
+    }
+    let names = try await fetched
+    #expect(names == ["goes"])
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    #expect(try #require(throws: PersistenceError.self) { try context.existingObject(with: id) }.code == .missingStore)
+  }
+
+  private func saveDog(_ name: String, in store: PersistentStore, of coordinator: PersistentStoreCoordinator) throws -> ManagedObjectID {
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes), dog = context.dog(name)
+    try context.assign(dog, to: store)
+    try context.save()
+    return dog.objectID
+  }
+
   // MARK: Keys
 
   @Test func theOnlyStoreIsReachedAsItIs() throws {
@@ -321,14 +351,44 @@ private final class AddingProgress: Sendable {
   }
 }
 
-/// A store that calls a closure before it is opened, and another one before it is closed.
+/// A fetch from two stores that reads the second one after its removal has begun, and before it is closed.
+private final class LateFetch: Sendable {
+  let isExpected = Atomic(false)
+  let hasBegun = DispatchSemaphore(value: 0), hasEnded = DispatchSemaphore(value: 0)
+  private let isRemoved = DispatchSemaphore(value: 0)
+
+  /// Waits in the first store until the second one isn't one of the coordinator's any more.
+  func readFirst() {
+    if !isExpected.load(ordering: .acquiring) { return }
+    hasBegun.signal()
+    isRemoved.wait()
+  }
+
+  /// Waits until the fetch has ended.
+  func closeSecond() {
+    if !isExpected.exchange(false, ordering: .acquiringAndReleasing) { return }
+    isRemoved.signal()
+    hasEnded.wait()
+  }
+}
+
+/// A store that calls closures before it is opened, before each fetch, and before it is closed.
 private final class WatchedStore: ForwardingStore {
   let base: any IncrementalStore
   private let willOpen: @Sendable () -> Void
+  private let willFetch: @Sendable () -> Void
   private let willClose: @Sendable () -> Void
 
-  init(_ base: any IncrementalStore, willOpen: @escaping @Sendable () -> Void = {}, willClose: @escaping @Sendable () -> Void) {
-    (self.base, self.willOpen, self.willClose) = (base, willOpen, willClose)
+  init(
+    _ base: any IncrementalStore, willOpen: @escaping @Sendable () -> Void = {}, willFetch: @escaping @Sendable () -> Void = {},
+    willClose: @escaping @Sendable () -> Void = {}
+  ) {
+    (self.base, self.willOpen, self.willFetch, self.willClose) = (base, willOpen, willFetch, willClose)
+  }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    willFetch()
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 
   func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
