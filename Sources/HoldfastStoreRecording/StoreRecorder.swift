@@ -2,6 +2,16 @@ import HoldfastFiles
 public import HoldfastStore
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#else
+  import Darwin
+#endif
+
 /// Writes the requests of stores to a file. ``StoreRecording`` replays this recording.
 ///
 /// ```swift
@@ -24,7 +34,8 @@ import Synchronization
 /// - The contents of optional requests other than ``/HoldfastStore/ExternalDataRequest``. A replay skips such requests, and its report
 ///   counts them by name.
 ///
-/// Several threads can use the stores. If the file can't be written, recording ends, and the stores continue to work; see ``failure``.
+/// Several threads can use the stores. If the file can't be written, recording ends, and the stores continue to work; see ``failure``. A
+/// forked process writes nothing to the recording of its parent.
 public final class StoreRecorder: Sendable {
   /// What a recording contains of the rows and destinations in answers.
   @nonexhaustive public enum Answers: Sendable, Hashable, Codable {
@@ -43,6 +54,8 @@ public final class StoreRecorder: Sendable {
   private let path: String
   private let file: StoreFileHandle
   private let fileSystem = POSIXFileSystem()
+  /// The process that records. A forked child shares the file with it, and has a copy of the position.
+  private let processID = getpid()
   /// Guards the position in the file, because several threads call stores.
   private let state: Mutex<State>
 
@@ -80,7 +93,15 @@ public final class StoreRecorder: Sendable {
   deinit { try? fileSystem.close(file) }
 
   /// Why recording ended; nil while it continues.
-  public var failure: StoreError? { state.withLock { $0.failure } }
+  public var failure: StoreError? { inherited ?? state.withLock { $0.failure } }
+
+  /// The error in a forked child; nil in the process that records. Doesn't use the lock, which a thread of the parent may have held.
+  private var inherited: StoreError? {
+    if processID == getpid() { return nil }
+    return StoreError(
+      .failed, operation: "record a request", path: path,
+      reason: "The process was forked after the recording began. Create a recorder after the fork.")
+  }
 
   /// The number of lines written.
   public var lineCount: Int { state.withLock { $0.lineCount } }

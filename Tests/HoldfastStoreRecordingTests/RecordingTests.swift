@@ -98,6 +98,27 @@ import Testing
     withExtendedLifetime(folder) {}
   }
 
+  /// A forked process shares the file. The bug: both processes wrote their lines at the same positions.
+  @Test(.ownThreads) func aForkedProcessWritesNothingToTheRecordingOfItsParent() async throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let recorder = try StoreRecorder(path: path)
+      let store = StoreDescription.memory().recorded(by: recorder).makeStore()
+      _ = try store.open(model: RecordedProgram.model.get(), host: .none)
+      let ended = System.inForkedChild {
+        try? store.setMetadata(["text": .string(String(repeating: "long", count: 1000))])
+        return recorder.failure == nil ? 1 : 0
+      }
+      precondition(ended == 0, "The forked process ended with \(ended).")
+      try store.setMetadata(["text": .string("short")])
+      try store.close()
+      precondition(recorder.failure == nil && recorder.lineCount == 6)
+    }
+    let report = try StoreRecording(path: path).replay(on: .memory(contents: MemoryStoreContents()))
+    #expect(report.hasSameAnswers, "\(report)")
+    withExtendedLifetime(folder) {}
+  }
+
   @Test func requestsOfTwoThreadsHaveTheSameAnswers() async throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")
     let program = try RecordedProgram(StoreKind.sqlite.make(in: folder).recorded(by: StoreRecorder(path: path)))
