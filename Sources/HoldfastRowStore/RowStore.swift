@@ -62,6 +62,9 @@ public protocol RowStore: RowSource, AnyObject {
   func open() throws -> [String: String]
 
   /// Closes the data. A second call does nothing.
+  ///
+  /// Other threads may be reading. Reads that began before can still call ``snapshot()`` and read rows and links; they complete or throw
+  /// `notOpen`. No changes are being applied.
   func close() throws
 
   /// Returns the current state.
