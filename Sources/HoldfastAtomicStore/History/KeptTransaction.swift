@@ -58,7 +58,11 @@ struct KeptTransaction: Codable {
     maximum == WholeFileOptions.defaultMaximumHistoryByteCount ? nil : maximum.map { max(1, $0) } ?? 0
   }
 
-  var changeCount: Int { changes.reduce(0) { min($0 + $1.keys.count, 1 << 62) } }
+  /// The number of changes; one more than ``limit`` if there are more. Each change of a damaged text can name all keys.
+  var changeCount: Int {
+    let most = KeptTransaction.limit + 1
+    return changes.reduce(0) { min($0 + min($1.keys.count, most), most) }
+  }
 
   /// Whether it has no more changes than the limit, and values for all objects of a change or for none.
   var isValid: Bool {

@@ -201,6 +201,24 @@ import Testing
     }
   }
 
+  /// Each change can name all keys, so the sum of their numbers is larger than an integer.
+  @Test func changesThatTogetherNameTooManyKeysAreReported() throws {
+    let path = HistoryStore.json.path(folder), coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
+    try insert(3, coordinator)
+    try coordinator.close()
+    let text = try String(contentsOfFile: path, encoding: .utf8), change = #"{"entity":"Dog","keys":"1-3","kind":"inserted"}"#
+    #expect(text.contains(change))
+    let all = change.replacingOccurrences(of: "1-3", with: "1-4611686018427387904")
+    try text.replacingOccurrences(of: change, with: "\(all),\(all)").write(toFile: path, atomically: true, encoding: .utf8)
+    var options = JSONStoreOptions()
+    (options.wholeFile.allowsUnverified, options.wholeFile.historyTracking) = (true, .ifPresent)
+    let opened = try PersistentStoreCoordinator(model: Kennel.model, store: .json(at: path, options: options))
+    let error = try #require(throws: StoreError.self) { try opened.fetchHistory() }
+    #expect(error.code == .damaged && error.reason.contains("Transaction 1"))
+    #expect(try opened.deleteHistory(upTo: nil) == 1)
+    try opened.close()
+  }
+
   @Test(arguments: [HistoryStore.json, .binary]) func everyChangedByteOfAHistoryIsFound(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(Kennel.model, folder), path = store.path(folder)
     try insert(3, coordinator)
