@@ -175,6 +175,24 @@ import Testing
     for problem in error?.problems ?? [] { #expect(problem.reason.hasSuffix(".") && problem.reason.count > 30, "\(problem)") }
   }
 
+  /// A path may return to an entity, so it can have any length.
+  @Test func longPathsAreNamed() throws {
+    func path(_ part: String, _ count: Int, _ rest: String) -> Property {
+      self.path("long", String(repeating: part, count: count) + rest)
+    }
+    // The most operators and names.
+    for source in [path("items.@max.shop.", 8, "rate"), path("items.shop.", 23, "items.shop.@max.rate")] {
+      #expect(throws: Never.self) { try plan([(.double, source)]) }
+    }
+    for source in [
+      path("items.@max.shop.", 9, "rate"), path("items.@max.shop.", 100_000, "rate"), path("items.@unionOfObjects.shop.", 40, "rate"),
+      path("items.shop.", 24, "items.@max.rank"),
+    ] {
+      let error = #expect(throws: MigrationError.self) { try plan([(.double, source)]) }
+      #expect(error?.code == .invalidMappingModel && error?.problems.map(\.path) == ["Shop.long"])
+    }
+  }
+
   // MARK: Arithmetic
 
   private static let price = TestExpression.path(.source, "items.@max.price")

@@ -167,6 +167,7 @@ import Testing
       "SUBQUERY(walks, $w).@count > 0",
       String(repeating: "SUBQUERY(friends, $f, ", count: 200), "15 < ANY walks.minutes", "name == in.x", "AND", "photo == 'x'",
       "owner.age IN {1}", "'x' CONTAINS name",
+      "ANY " + String(repeating: "friends.", count: 50) + "age == 3", "ANY " + String(repeating: "friends.", count: 200_000) + "age == 3",
       String(repeating: "(", count: 1_000) + "age == 3", String(repeating: "NOT ", count: 1_000) + "age == 3",
     ]
     for filter in wrong {

@@ -16,6 +16,10 @@ struct MappingPath: Sendable {
     case values(of: MappingPath, isDistinct: Bool)
   }
 
+  private static let maximumNames = QueryExpression.maximumNesting
+  /// Reading a path takes stack for each operator, and twice the time for each union.
+  private static let maximumOperators = 8
+
   /// Operators that join lists. Lists of objects are joined after every relationship here.
   private static let unions: Set<String> = [
     "@unionOfObjects", "@unionOfArrays", "@unionOfSets", "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets",
@@ -50,6 +54,10 @@ struct MappingPath: Sendable {
       throw MappingProblem("The key path \(path) follows a value, which has no properties. Correct it in Xcode.")
     }
     var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
+    guard names.count <= Self.maximumNames, names.count(where: { $0.hasPrefix("@") }) <= Self.maximumOperators else {
+      throw MappingProblem(
+        "A key path has more than \(Self.maximumNames) names, or \(Self.maximumOperators) operators. Shorten it in Xcode, or use a policy.")
+    }
     while let name = names.popFirst() {
       let rest = names.joined(separator: "."), isToMany = steps.contains { $0.isToMany }
       if isToMany, let aggregate = MappingAggregate(keyPathOperator: name) {

@@ -320,6 +320,9 @@ struct PredicateReader {
     let isPath = names.enumerated().allSatisfy { index, name in
       !name.isEmpty && !name.contains("$") && (!name.contains("@") || (name == "@count" && index > 0 && index == names.count - 1))
     }
+    // Reading a condition takes stack for each to-many relationship in its path.
+    let most = QueryExpression.maximumNesting
+    if names.count > most { throw MappingProblem("A key path has more than \(most) names.") }
     if !isPath || names.isEmpty { throw MappingProblem("\(word) isn't a key path of the object.") }
     return names
   }
