@@ -98,6 +98,26 @@ import Testing
     #expect(#expect(throws: ModelFileError.self) { try MappingModelFile(contentsOf: "/nowhere.xcmappingmodel") }?.code == .notFound)
   }
 
+  /// The parser compares each attribute of a tag with all others.
+  @Test func attributesOfATagAreBounded() throws {
+    func mapping(_ count: Int, _ before: String = "", prolog: String = "") -> String {
+      let attributes = (0..<count).map { "a\($0)=''" }.joined(separator: " ")
+      return document(
+        "\(before)\(model)<object type=\"XDDEVENTITYMAPPING\" id=\"z2\" \(attributes)>\(source)</object>", prolog: prolog)
+    }
+    #expect(try read(mapping(254)).entityMappings.count == 1)
+    for text in [
+      mapping(255), mapping(400_000), mapping(255, "<!-- ' -->"), mapping(255, "<x><![CDATA[<a b='>]]></x>"), mapping(255, "<x>\" '</x>"),
+      mapping(255, prolog: "<!DOCTYPE database SYSTEM \"file:///a'b\">"),
+    ] {
+      let error = #expect(throws: ModelFileError.self) { try read(text) }
+      #expect(error?.code == .tooLarge && error?.path == "p", "\(error as Any)")
+    }
+    for prolog in ["<!DOCTYPE database [<!ENTITY a \"<b c='\">]>", "<!DOCTYPE database SYSTEM \"", "<!ELEMENT a>"] {
+      #expect(#expect(throws: ModelFileError.self) { try read(mapping(255, prolog: prolog)) }?.code == .malformed, "\(prolog)")
+    }
+  }
+
   /// Expressions may refer to one text many times, so that a small file would describe very long ones.
   @Test func theTextsOfAllExpressionsAreBounded() throws {
     func description(_ name: String) -> PropertyList {

@@ -1,10 +1,13 @@
 /// Checks a file's bytes before the XML parser reads them.
 ///
 /// It refuses what model files don't contain and the parser handles badly: encodings other than UTF-8, document types, processing
-/// instructions, text, and unlimited sizes. It finds only tags, comments and values. The parser detects other malformed XML.
+/// instructions, text, and unlimited sizes. It finds only tags, comments and values. The parser detects other malformed XML. Mapping models
+/// have text and a document type without declarations.
 struct ContentsScan {
   private let bytes: UnsafeRawBufferPointer
   private let options: ModelFileOptions
+  /// Whether the file is a mapping model.
+  private let hasText: Bool
   private var place = 0
   private var line = 1
   private var depth = 0
@@ -12,17 +15,17 @@ struct ContentsScan {
   private var attributeCount = 0
 
   /// - Throws: `malformed` and `tooLarge`, with the line.
-  static func check(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
+  static func check(_ bytes: [UInt8], _ options: ModelFileOptions, hasText: Bool = false) throws(ModelFileError) {
     try checkText(bytes, options)
     let result = bytes.withUnsafeBytes { bytes -> Result<Void, ModelFileError> in
-      var scan = ContentsScan(bytes: bytes, options: options)
+      var scan = ContentsScan(bytes: bytes, options: options, hasText: hasText)
       return Result { () throws(ModelFileError) in try scan.run() }
     }
     try result.get()
   }
 
   /// Checks the size and the characters.
-  static func checkText(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
+  private static func checkText(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
     guard bytes.count <= options.maximumByteCount else {
       throw ModelFileError(.tooLarge, reason: "The file has \(bytes.count) bytes; the maximum is \(options.maximumByteCount).")
     }
@@ -39,9 +42,10 @@ struct ContentsScan {
     }
   }
 
-  private init(bytes: UnsafeRawBufferPointer, options: ModelFileOptions) {
+  private init(bytes: UnsafeRawBufferPointer, options: ModelFileOptions, hasText: Bool) {
     self.bytes = bytes
     self.options = options
+    self.hasText = hasText
   }
 
   /// The line of the first invalid UTF-8 sequence.
@@ -60,17 +64,23 @@ struct ContentsScan {
       switch bytes[place] {
       case UInt8(ascii: "<"): try markup()
       case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): step()
-      default: throw fault("The file has text between elements. Model files have only elements and attributes.")
+      default:
+        if !hasText { throw fault("The file has text between elements. Model files have only elements and attributes.") }
+        step()
       }
     }
     if depth > 0 { throw fault("The file is truncated: \(depth) \(depth == 1 ? "element is" : "elements are") still open.") }
-    if elementCount == 0 { throw ModelFileError(.notAModel, reason: "The file contains no XML.") }
+    if elementCount == 0 && !hasText { throw ModelFileError(.notAModel, reason: "The file contains no XML.") }
   }
 
   private mutating func markup() throws(ModelFileError) {
     if starts(with: "<!--") {
       place += 4
       try skip(through: "-->", "a comment")
+    } else if hasText && starts(with: "<![CDATA[") {
+      try skip(through: "]]>", "literal text")
+    } else if hasText && starts(with: "<!DOCTYPE") {
+      try documentType()
     } else if starts(with: "<!DOCTYPE") {
       throw fault("The file has a document type, which can exhaust a reader's memory. Remove it; model files need none.")
     } else if starts(with: "<!") {
@@ -84,6 +94,19 @@ struct ContentsScan {
     } else {
       try startTag()
     }
+  }
+
+  private mutating func documentType() throws(ModelFileError) {
+    let first = line
+    while place < bytes.count {
+      switch bytes[place] {
+      case UInt8(ascii: ">"): return step()
+      case UInt8(ascii: "["): throw fault("The document type has declarations, which can exhaust a reader's memory. Remove them.")
+      case UInt8(ascii: "\""), UInt8(ascii: "'"): try value()
+      default: step()
+      }
+    }
+    throw fault("The file is truncated, in a document type that began in line \(first).")
   }
 
   private mutating func startTag() throws(ModelFileError) {

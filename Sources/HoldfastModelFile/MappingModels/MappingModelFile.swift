@@ -93,7 +93,7 @@ public struct MappingModelFile: Sendable, Hashable {
 
   private static func reader(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> any MappingModelSource {
     if CompiledMappingReader.isArchive(bytes) { return try CompiledMappingReader(bytes, options) }
-    try ContentsScan.checkText(bytes, options)
+    try ContentsScan.check(bytes, options, hasText: true)
     return try MappingModelReader(ContentsParser.parse(bytes, text: options), options)
   }
 
