@@ -192,5 +192,15 @@ import Testing
     #expect(failure("<model><entity name='A'/><configuration name='C'>\(members)</configuration></model>")?.code == .contradictory)
     let configurations = String(repeating: "<configuration name='C'/>", count: 90_000)
     #expect(failure("<model>\(configurations)</model>")?.code == .tooLarge)
+    let attributes = (0..<200).map { "<attribute name='a\($0)' attributeType='String'/>" }.joined()
+    let indexes = (0..<200).flatMap { place in
+      (0..<place).map { "<compoundIndex><index value='a\($0)'/><index value='a\(place)'/></compoundIndex>" }
+    }
+    let lists = "<compoundIndexes>\(indexes.joined())</compoundIndexes>"
+    #expect(failure("<model><entity name='A'>\(attributes)\(lists)</entity></model>") == nil)
+    let entities = (1..<30_000).map { place in
+      "<entity name='E\(place)' parentEntity='E\(place - 1)'><fetchIndex name='i'/></entity>"
+    }
+    #expect(failure("<model><entity name='E0'/>\(entities.joined())</model>")?.code == .tooLarge)
   }
 }

@@ -89,9 +89,9 @@ extension CompiledModelReader {
   /// The indexes, without the duplicates that Core Data created from marks of properties. A duplicate is named after its properties, and
   /// another index has the same elements.
   private func withoutShadows(_ indexes: [FetchIndexDescription]) -> [FetchIndexDescription] {
-    indexes.filter { index in
-      index.name != index.properties.joined(separator: "_") || !indexes.contains { $0.name != index.name && $0.elements == index.elements }
-    }
+    var names: [[FetchIndexElement]: Set<String>] = [:]
+    for index in indexes { names[index.elements, default: []].insert(index.name) }
+    return indexes.filter { names[$0.elements]?.count == 1 || $0.name != $0.properties.joined(separator: "_") }
   }
 
   /// Indexes in the forms of Xcode before 9: compound indexes, and marks of single properties. Newer models contain duplicates of their

@@ -29,7 +29,8 @@ struct EntityReader {
       default: break
       }
     }
-    for index in try oldIndexes(entity) where !entity.indexes.contains(where: { $0.name.lowercased() == index.name.lowercased() }) {
+    var names = Set(entity.indexes.map { $0.name.lowercased() })
+    for index in try oldIndexes(entity) where names.insert(index.name.lowercased()).inserted {
       entity.indexes.append(index)
     }
     return entity

@@ -18,9 +18,10 @@ struct ModelDeclarations {
       default: break
       }
     }
-    entities = IgnoredIndexes.marked(entities)
     if let identifier = document.root["userDefinedModelVersionIdentifier"] { versionIdentifiers = [identifier] }
     try ModelSizeCheck(self, options).run()
+    // After the check, because it goes through all superentities of each entity.
+    entities = IgnoredIndexes.marked(entities)
     try options.checkPatterns(entities, composites)
   }
 

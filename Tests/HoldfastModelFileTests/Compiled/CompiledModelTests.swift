@@ -186,6 +186,22 @@ import Testing
     #expect(dog.indexes.map(\.name) == ["byName"])
   }
 
+  /// Older Core Data reads such duplicates. A small archive may refer to one index many times.
+  @Test func duplicatesOfIndexesAreLeftOutWithoutComparingAllOfThem() throws {
+    func names(_ indexes: (ZooArchive) -> [PropertyList]) throws -> [String] {
+      let compiled = try Self.read { zoo in zoo.extra["Dog"] = ["NSFetchIndexDescriptions": zoo.builder.list(indexes(zoo))] }
+      return try #require(compiled.model.entity(named: "Dog")).declaration.indexes.map(\.name)
+    }
+    #expect(try names { [$0.index("age", [("age", true)]), $0.index("byAge", [("age", true)])] } == ["byAge"])
+    #expect(try names { [$0.index("byAge", [("age", true)]), $0.index("age", [("age", false)])] } == ["byAge", "age"])
+    #expect(try names { [$0.index("age", [("age", true)])] } == ["age"])
+    let count = 40_000
+    let many = try names { zoo in
+      Array(repeating: zoo.index("colour", [("colour", true)]), count: count) + [zoo.index("age", [("age", true)])]
+    }
+    #expect(many.count == count + 1 && many.last == "age")
+  }
+
   @Test func predicatesAreWrittenAsTheyAreRead() throws {
     func format(_ make: @escaping (ArchiveBuilder) -> PropertyList) throws -> String? {
       try Self.read { zoo in zoo.extra["request"] = ["NSPredicate": make(zoo.builder)] }.model.fetchRequestTemplate(named: "old")?
