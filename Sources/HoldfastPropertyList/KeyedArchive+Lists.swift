@@ -21,12 +21,19 @@ extension KeyedArchive {
   /// - Throws: ``PropertyListError`` if the object isn't a dictionary, or a key isn't text, is a duplicate, or differs from another key
   ///   only in its Unicode normalization.
   public func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
+    try countedEntries(reference)?.entries
+  }
+
+  /// Returns the entries of a dictionary, and the number of values that were read to find them.
+  package func countedEntries(_ reference: PropertyList?) throws(PropertyListError)
+    -> (entries: [(key: String, value: PropertyList)], valueCount: Int)?
+  {
     switch try object(reference) {
     case .null: return nil
     case .value: throw PropertyListError(.damaged, "A dictionary is expected, but this is a plain value.")
     case .instance(let instance):
       guard Self.dictionaryClasses.contains(instance.className) else { throw Self.isNo("dictionary", instance) }
-      let (keys, values) = try entries(of: instance)
+      let (keys, values, valueCount) = try entries(of: instance)
       var found: [(key: String, value: PropertyList)] = [], names: Set<String> = []
       for (key, value) in zip(keys, values) {
         guard let name = try string(key) else {
@@ -36,7 +43,7 @@ extension KeyedArchive {
         if !isNew { throw PropertyListError(duplicate: name, of: known, at: .object(instance.number)) }
         found.append((name, value))
       }
-      return found
+      return (found, valueCount)
     }
   }
 
@@ -72,11 +79,14 @@ extension KeyedArchive {
   func elements(of instance: Instance) throws(PropertyListError) -> [PropertyList] { try references(instance, "NS.objects", "NS.object.") }
 
   /// The references to the keys and values of a dictionary, in equal number.
-  func entries(of instance: Instance) throws(PropertyListError) -> (keys: [PropertyList], values: [PropertyList]) {
+  typealias Entries = (keys: [PropertyList], values: [PropertyList], valueCount: Int)
+
+  /// The entries of a dictionary, and the number of values that were read. It includes those that represent missing values.
+  func entries(of instance: Instance) throws(PropertyListError) -> Entries {
     if instance.className == "NSKnownKeysDictionary1" { return try knownEntries(of: instance) }
     let keys = try references(instance, "NS.keys", "NS.key."), values = try references(instance, "NS.objects", "NS.object.")
     guard keys.count == values.count else { throw Self.damaged(instance) }
-    return (keys, values)
+    return (keys, values, values.count)
   }
 
   /// Returns the references in an array under one key or, in older archives, each under a numbered key.
@@ -87,23 +97,19 @@ extension KeyedArchive {
     }
     var found: [PropertyList] = []
     while let next = instance["\(prefix)\(found.count)"] { found.append(next) }
-    // An object without numbered keys is an empty list only if it has no other keys.
-    if found.isEmpty,
-      instance.fields.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") && $0 != Instance.classKey })
-    {
-      throw Self.damaged(instance)
-    }
+    // An object without numbered keys is an empty list only if its class is its only key.
+    if found.isEmpty && instance.fields.count > 1 { throw Self.damaged(instance) }
     return found
   }
 
   /// The keys and values of a dictionary with known keys. Omits keys without a value.
-  private func knownEntries(of instance: Instance) throws(PropertyListError) -> (keys: [PropertyList], values: [PropertyList]) {
+  private func knownEntries(of instance: Instance) throws(PropertyListError) -> Entries {
     guard case .instance(let mapping) = try object(instance["searchMapping"]), let keys = try elements(mapping["keys"]),
       let values = try elements(instance["values"]), keys.count == values.count
     else { throw Self.damaged(instance) }
     // One object represents all missing values.
     let missing = instance["emptyToken"]
-    var found: (keys: [PropertyList], values: [PropertyList]) = ([], [])
+    var found: Entries = ([], [], values.count)
     for (key, value) in zip(keys, values) where value != missing {
       found.keys.append(key)
       found.values.append(value)

@@ -78,8 +78,7 @@ private struct ArchiveValueReader {
     case "NSString", "NSMutableString", "NSData", "NSMutableData", "NSDate", "NSUUID", "NSURL": return try plain(leaf(instance))
     case let name where KeyedArchive.listClasses.contains(name): return try array(instance, archive.elements(of: instance), depth)
     case let name where KeyedArchive.dictionaryClasses.contains(name):
-      let (keys, values) = try archive.entries(of: instance)
-      return try dictionary(instance, keys, values, depth)
+      return try dictionary(instance, archive.entries(of: instance), depth)
     default:
       throw PropertyListError(
         .unsupportedClass, at: .object(instance.number), "An object of the class \(instance.className.prefix(100)) has no plain value.",
@@ -98,10 +97,13 @@ private struct ArchiveValueReader {
   }
 
   private mutating func dictionary(
-    _ instance: KeyedArchive.Instance, _ keys: [PropertyList], _ values: [PropertyList], _ depth: Int
+    _ instance: KeyedArchive.Instance, _ references: KeyedArchive.Entries, _ depth: Int
   ) throws(PropertyListError) -> Part {
     var entries: [String: PropertyList] = [:], extent = PropertyListExtent.emptyList
-    for (key, value) in zip(keys, values) {
+    // Many dictionaries can share a long list of missing values.
+    extent.add(missingValues: references.valueCount - references.values.count)
+    try extent.check(limits, at: .object(instance.number))
+    for (key, value) in zip(references.keys, references.values) {
       guard let name = try part(key, instance, depth, &extent).string else {
         throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that isn't text.")
       }

@@ -48,6 +48,9 @@ struct PropertyListExtent {
     height = max(height, Self.sum(part.height, 1))
   }
 
+  /// Adds values that are read but not kept.
+  mutating func add(missingValues count: Int) { objects = Self.sum(objects, count) }
+
   /// The sum, or `Int.max` if it overflows, because limits may be that large.
   private static func sum(_ first: Int, _ second: Int) -> Int {
     let (sum, isLarger) = first.addingReportingOverflow(second)

@@ -92,6 +92,26 @@ import Testing
     #expect(try archive.propertyListValue() == ["b": .string("value")])
   }
 
+  /// Many small dictionaries can share two long lists.
+  @Test func missingValuesCount() throws {
+    let count = 1_000
+    func archive(_ dictionaries: Int) -> PropertyList {
+      let list = PropertyList.array((0..<dictionaries).map { .uid(UInt64(9 + $0)) })
+      let missing = PropertyList.array(Array(repeating: .uid(8), count: count))
+      let dictionary: PropertyList = ["$class": .uid(4), "values": .uid(5), "searchMapping": .uid(6), "emptyToken": .uid(8)]
+      return Self.archive(
+        [
+          ["$class": .uid(2), "NS.objects": list], Self.description("NSArray"), .bool(true), Self.description("NSKnownKeysDictionary1"),
+          ["$class": .uid(2), "NS.objects": missing], ["$class": .uid(7), "keys": .uid(5)],
+          Self.description("NSKnownKeysMappingStrategy1"), .string("nothing here"),
+        ] + Array(repeating: dictionary, count: dictionaries))
+    }
+    let limits = PropertyListLimits(objects: 5_000)
+    #expect(try KeyedArchive(archive(4)).propertyListValue(limits: limits) == .array(Array(repeating: [:], count: 4)))
+    let error = #expect(throws: PropertyListError.self) { try KeyedArchive(archive(5)).propertyListValue(limits: limits) }
+    #expect(error?.code == .tooLarge)
+  }
+
   @Test func theGraphIsWalkedWithoutKnowingClasses() throws {
     let archive = try KeyedArchive(
       Self.archive([
@@ -147,6 +167,8 @@ import Testing
     for name in ["NSArray", "NSDictionary", "NSString", "NSData", "NSDate", "NSUUID", "NSURL", "NSKnownKeysDictionary1"] {
       #expect(Self.failure([["$class": .uid(2), "other": .integer(1)], Self.description(name)])?.code == .damaged, "\(name)")
     }
+    let another: PropertyList = ["$class": .uid(2), "NS.object.1": .uid(3)]
+    #expect(Self.failure([another, Self.description("NSArray"), .string("a")])?.code == .damaged)
     let uneven: PropertyList = ["$class": .uid(2), "NS.keys": .array([.uid(3)]), "NS.objects": .array([])]
     #expect(Self.failure([uneven, Self.description("NSDictionary"), .string("a")])?.code == .damaged)
     let numbered: PropertyList = ["$class": .uid(2), "NS.keys": .array([.uid(3)]), "NS.objects": .array([.uid(3)])]

@@ -54,10 +54,10 @@ final class ModelArchive {
   }
 
   func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
-    let found = try archive.entries(reference)
-    for entry in found ?? [] { _ = counted(entry.key) }
-    try count(found?.count ?? 0)
-    return found
+    guard let found = try archive.countedEntries(reference) else { return nil }
+    for entry in found.entries { _ = counted(entry.key) }
+    try count(found.valueCount)
+    return found.entries
   }
 
   func propertyListValue(of reference: PropertyList, limits: PropertyListLimits) throws(PropertyListError) -> PropertyList {

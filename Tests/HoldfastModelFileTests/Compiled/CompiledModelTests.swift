@@ -333,6 +333,12 @@ import Testing
       return b.object("NSDictionary", ["NS.keys": .array([b.text("x")]), "NS.objects": .array([property])])
     }
     #expect(unknown?.code == .tooLarge, "\(String(describing: unknown))")
+    let missing = shared("NSUserInfo", entities: 50) { b in
+      let nothing = b.text("nothing here"), list = b.list(Array(repeating: nothing, count: 1000))
+      let mapping = b.object("NSKnownKeysMappingStrategy1", ["keys": list])
+      return b.object("NSKnownKeysDictionary1", ["values": list, "searchMapping": mapping, "emptyToken": nothing])
+    }
+    #expect(missing?.code == .tooLarge, "\(String(describing: missing))")
   }
 
   @Test func notesAreBounded() throws {
