@@ -46,10 +46,12 @@ struct AnswerDigest {
   /// The digests of each source's destinations: their keys and order keys. Entities are omitted, because a store needn't know them.
   func digests(_ answer: RelationshipAnswer, _ relationship: ManagedObjectModel.Relationship) -> [UInt64] {
     let root = model.destination(of: relationship).rootIndex
+    let orderKeys = answer.orderKeys.flatMap { $0.count == answer.targets.count ? $0 : nil }
     return zip(answer.offsets, answer.offsets.dropFirst()).map { start, end in
-      (Int(start)..<Int(end)).reduce(into: UInt64(0)) { sum, index in
-        let key = recordedKey(answer.targets[index], root)
-        sum &+= AnswerDigest.mixed(UInt64(bitPattern: key.rawValue), UInt64(bitPattern: answer.orderKeys?[index] ?? 0))
+      // The offsets may be wrong: a store's answer is recorded before the framework checks it.
+      (start..<max(start, end)).clamped(to: 0..<Int32(answer.targets.count)).reduce(into: UInt64(0)) { sum, index in
+        let key = recordedKey(answer.targets[Int(index)], root)
+        sum &+= AnswerDigest.mixed(UInt64(bitPattern: key.rawValue), UInt64(bitPattern: orderKeys?[Int(index)] ?? 0))
       }
     }
   }

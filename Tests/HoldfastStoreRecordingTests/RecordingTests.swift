@@ -276,6 +276,31 @@ import Testing
     #expect(!"\(report)".contains("Renamed"))
   }
 
+  /// Returns offsets that aren't ascending, and no order keys.
+  private final class WrongOffsetsStore: ForwardingStore {
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) -> RelationshipAnswer {
+      RelationshipAnswer(offsets: [0, 9, -1, 2], targets: [1, 2], orderKeys: [])
+    }
+  }
+
+  /// The framework refuses such an answer, after it was recorded.
+  @Test(arguments: [StoreRecorder.Answers.values, .digests]) func aWrongAnswerIsPassedOn(_ answers: StoreRecorder.Answers) throws {
+    let folder = TemporaryFolder(), model = try RecordedProgram.model.get()
+    let recorder = try StoreRecorder(path: folder.file("run.recording"), answers: answers, includesContents: false)
+    let flawed = StoreDescription.memory(contents: MemoryStoreContents()).wrapped { WrongOffsetsStore($0) }
+    let store = flawed.recorded(by: recorder).makeStore()
+    _ = try store.open(model: model, host: .none)
+    let view = try store.beginRead(.latest, options: .none), house = try #require(model.entity(named: "House"))
+    let people = try #require(house.relationship(named: "people"))
+    let request = RelationshipRequest(entity: house.index, relationship: people.index, sources: [1, 2, 3])
+    #expect(try store.relationships(request, in: view, options: .none).offsets == [0, 9, -1, 2])
+    view.end()
+    try store.close()
+  }
+
   @Test func aValueThatTheOtherStoreCantSaveIsFound() throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")
     let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))

@@ -18,6 +18,28 @@ final class OneSourceStore: ForwardingStore {
   }
 }
 
+/// A store whose answers about relationships break the contract.
+final class WrongAnswerStore: ForwardingStore {
+  enum Flaw: CaseIterable, Sendable {
+    case fewOffsets, largeOffset, fewOrderKeys
+  }
+  let base: any IncrementalStore
+  private let flaw: Flaw
+  init(_ base: any IncrementalStore, _ flaw: Flaw) { (self.base, self.flaw) = (base, flaw) }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    let answer = try base.relationships(request, in: view, options: options)
+    var offsets = answer.offsets
+    switch flaw {
+    case .fewOffsets: return RelationshipAnswer(offsets: [0], targets: [])
+    case .fewOrderKeys: return RelationshipAnswer(offsets: offsets, targets: answer.targets, orderKeys: [])
+    case .largeOffset:
+      if offsets.count > 2 { offsets[1] = Int32(answer.targets.count) + 1 }
+      return RelationshipAnswer(offsets: offsets, targets: answer.targets, entities: answer.entities, orderKeys: answer.orderKeys)
+    }
+  }
+}
+
 /// A store that only delivers all rows passes every query case of the kit if another one evaluates queries for it.
 @Suite struct EvaluatingTests {
   struct Harness: StoreHarness {
@@ -51,7 +73,8 @@ final class OneSourceStore: ForwardingStore {
     }
   }
 
-  @Test func anAnswerThatIsTooLargeForTheStoreIsRequestedInParts() throws {
+  /// The number of dogs with a friend, of whom there are four, in a store that is wrapped.
+  private func dogsWithFriends(_ wrap: (any IncrementalStore) -> any IncrementalStore) throws -> Int {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Dog", relationships: [.toMany("friends", to: "Dog", inverse: "friendOf"), .toMany("friendOf", to: "Dog", inverse: "friends")])
@@ -63,14 +86,23 @@ final class OneSourceStore: ForwardingStore {
     try context.save()
     try context.persistentStoreCoordinator.close()
 
-    let store = EvaluatingStore(OneSourceStore(description.makeStore()))
+    let store = EvaluatingStore(wrap(description.makeStore()))
     _ = try store.open(model: model)
     let view = try store.beginRead(.latest), sink = CountingRows()
     defer { view.end() }
     let hasFriend = QueryExpression.comparison(.count("friends"), .greaterThan, .constant(.int64(0)), [])
     try store.fetch(FetchPlan(entity: 0, concreteEntities: [0], predicate: hasFriend), in: view, into: sink)
-    #expect(sink.count == 4)
     try store.close()
+    return sink.count
+  }
+
+  @Test func anAnswerThatIsTooLargeForTheStoreIsRequestedInParts() throws {
+    #expect(try dogsWithFriends { OneSourceStore($0) } == 4)
+  }
+
+  @Test(arguments: WrongAnswerStore.Flaw.allCases) func aWrongAnswerIsAnError(_ flaw: WrongAnswerStore.Flaw) throws {
+    let error = #expect(throws: StoreError.self) { try dogsWithFriends { WrongAnswerStore($0, flaw) } }
+    #expect(error?.code == .damaged)
   }
 
   private final class CountingRows: RowSink {

@@ -91,6 +91,21 @@ import Testing
     try overlay.persistentStoreCoordinator.close()
   }
 
+  @Test(arguments: [WrongAnswerStore.Flaw.fewOffsets, .fewOrderKeys])
+  func aWrongAnswerOfTheStoreBelowIsAnError(_ flaw: WrongAnswerStore.Flaw) throws {
+    let below = StoreDescription.memory(contents: MemoryStoreContents()), filled = try context(below)
+    let ann = try filled.insert(entityNamed: "Person")
+    try ann.setValue([ann], forKey: "friends")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+
+    let overlay = try context(.overlay(over: below.wrapped { WrongAnswerStore($0, flaw) }))
+    let read = try all("Person", overlay)[0].object
+    let error = #expect(throws: StoreError.self) { try overlay.reading { try read.value(forKey: "friends") } }
+    #expect(error?.code == .damaged)
+    try overlay.persistentStoreCoordinator.close()
+  }
+
   private final class Labels: Sendable {
     let all = Mutex<[String?]>([])
   }

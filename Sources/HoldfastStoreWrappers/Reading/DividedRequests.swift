@@ -30,11 +30,7 @@ extension IncrementalStore {
       try readDestinations(of: sources[..<middle], request, in: view, options: options, body)
       return try readDestinations(of: sources[middle...], request, in: view, options: options, body)
     }
-    guard answer.offsets.count == sources.count + 1 else {
-      throw StoreError(
-        .damaged, operation: "read a relationship",
-        reason: "The store answered for \(answer.offsets.count - 1) of \(sources.count) sources, which is an error of the store.")
-    }
+    try answer.check(part, nil, isOrdered: false)
     for (place, source) in sources.enumerated() {
       body(source, answer, Int(answer.offsets[place])..<Int(answer.offsets[place + 1]))
     }
