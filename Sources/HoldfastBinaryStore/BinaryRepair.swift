@@ -18,7 +18,8 @@ extension BinaryFormat: RepairableFormat {
       try given ?? (try? sections.bytes(of: .model).map { try ManagedObjectModel.decoded(canonicalJSON: $0) })
       ?? { throw StoreError.lacksModel(path) }()
     let info = try info(sections, model, &report)
-    let loader = TableLoader(model: model, path: path), schema = try loader.beginTables(info.header)
+    let memory = RowMemory(options.wholeFile, fileByteCount: reader.byteCount)
+    let loader = TableLoader(model: model, path: path, memory: memory), schema = try loader.beginTables(info.header)
     try load(sections, try BinarySubjects(info, schema, errors), into: loader, schema, &report)
     return RecoveredContents(loader, report)
   }

@@ -10,7 +10,8 @@ import HoldfastStore
 extension JSONFormat: RepairableFormat {
   func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
     let bytes = try reader.rest()
-    if JSONFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path) }
+    let memory = RowMemory(options.wholeFile, fileByteCount: Int64(bytes.count))
+    if JSONFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path, memory: memory) }
     var report = RepairReport()
     let lines = JSONLines(bytes)
     var text = DamagedText(bytes)
@@ -26,7 +27,7 @@ extension JSONFormat: RepairableFormat {
     func recovery(_ runs: [DamagedText.Run]) -> TextRecovery {
       var text = text
       text.runs = runs
-      return TextRecovery(text, model: model, path: path) { try parsing.read($0, into: $1) }
+      return TextRecovery(text, model: model, path: path, memory: memory) { try parsing.read($0, into: $1) }
     }
     let runs = try lines.runs(model) { try recovery([$0]).fits($0) }
     text.damagedPlaceCount += lines.damagedNameCount(model)

@@ -11,7 +11,8 @@ import HoldfastStore
 extension XMLFormat: RepairableFormat {
   func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
     let bytes = try reader.rest()
-    if XMLFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path) }
+    let memory = RowMemory(options.wholeFile, fileByteCount: Int64(bytes.count))
+    if XMLFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path, memory: memory) }
     let objects = XMLObjects(bytes)
     var report = RepairReport()
     var text = DamagedText(objects.bytes)
@@ -22,7 +23,7 @@ extension XMLFormat: RepairableFormat {
     text.runs = [run]
     text.damagedPlaceCount = objects.damagedPlaceCount
     let parsing = unverified
-    var recovery = TextRecovery(text, model: model, path: path, keySpace: keySpace) { try parsing.read($0, into: $1) }
+    var recovery = TextRecovery(text, model: model, path: path, keySpace: keySpace, memory: memory) { try parsing.read($0, into: $1) }
     let loader = try recovery.run(&report)
     return RecoveredContents(loader, report)
   }

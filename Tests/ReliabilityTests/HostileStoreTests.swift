@@ -107,4 +107,30 @@ import Testing
       error?.code == .tooLarge && error?.path == path && error?.reason.contains("maximumRowByteCount") == true,
       "\(String(describing: error))")
   }
+
+  @Test(arguments: [HostileStore.emptyRowsInJSON, .emptyRowsInXML, .emptyRowsInBinary])
+  func aRepairReadsNoMoreThanTheMaximumMemory(_ kind: HostileStore) throws {
+    let folder = TemporaryFolder(), path = folder.file(kind.fileName), repaired = folder.file("repaired")
+    let size = 3 * (try #require(kind.model.entity(named: "Wide")).layout.fixedByteCount)
+    let filled = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: kind.model, store: kind.description(path, maximumRowByteCount: size)))
+    for _ in 0..<3 { _ = try filled.insert(entityNamed: "Wide") }
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+    let bytes = try TemporaryFolder.read(path)
+    // The second file lacks the end of its digest.
+    for bytes in [bytes, Array(bytes.dropLast(4))] {
+      try TemporaryFolder.write(bytes, to: path)
+      func repair(_ largest: Int) throws -> RepairReport {
+        try PersistentStoreCoordinator.repairPersistentStore(
+          kind.description(path, maximumRowByteCount: largest), to: kind.description(repaired, maximumRowByteCount: largest),
+          model: kind.model)
+      }
+      let error = #expect(throws: StoreError.self) { try repair(size - 1) }
+      #expect(error?.code == .tooLarge && error?.reason.contains("maximumRowByteCount") == true, "\(String(describing: error))")
+      #expect(!folder.exists("repaired"))
+      #expect(try repair(size).objectCount == 3)
+      for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) }
+    }
+  }
 }

@@ -32,8 +32,14 @@ public final class TableLoader {
   var options = RequestOptions.none
 
   /// Creates a loader without rows.
-  public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
-    self.init(model: model, path: path, keySpace: keySpace, memory: nil)
+  ///
+  /// - Parameters:
+  ///   - model: The model of the store.
+  ///   - path: The path of the file, for errors.
+  ///   - keySpace: The scope in which the keys of the file are unique.
+  ///   - memory: The memory limit of the rows. Defaults to none, for files whose size is otherwise known.
+  public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family, memory: RowMemory? = nil) {
+    self.init(model: model, path: path, keySpace: keySpace, memory: memory, passingTo: nil)
   }
 
   init(

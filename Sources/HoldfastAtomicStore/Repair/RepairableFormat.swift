@@ -75,9 +75,12 @@ extension StoreFileFormat {
   ///   - bytes: The bytes of the file.
   ///   - given: The caller's model; nil for the one in the file.
   ///   - path: The path of the file, for errors.
-  public func undamaged(_ bytes: [UInt8], _ given: ManagedObjectModel?, path: String) throws -> RecoveredContents {
+  ///   - memory: The memory limit of the rows.
+  public func undamaged(
+    _ bytes: [UInt8], _ given: ManagedObjectModel?, path: String, memory: RowMemory
+  ) throws -> RecoveredContents {
     guard let model = try given ?? readModel(FileReader(bytes, path: path)) else { throw StoreError.lacksModel(path) }
-    let loader = TableLoader(model: model, path: path, keySpace: keySpace)
+    let loader = TableLoader(model: model, path: path, keySpace: keySpace, memory: memory)
     try read(FileReader(bytes, path: path), into: loader)
     return RecoveredContents(loader, RepairReport())
   }

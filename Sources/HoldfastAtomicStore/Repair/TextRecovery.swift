@@ -64,6 +64,7 @@ public struct TextRecovery {
   private let model: ManagedObjectModel
   private let path: String
   private let keySpace: KeySpace
+  private let memory: RowMemory
   private let read: (FileReader, TableLoader) throws -> Void
   private var unreadableCount = 0
 
@@ -74,21 +75,22 @@ public struct TextRecovery {
   ///   - model: The model of the store.
   ///   - path: The path of the file, for errors.
   ///   - keySpace: The scope in which the keys of the file are unique.
+  ///   - memory: The memory limit of the rows.
   ///   - read: Reads a document into a loader, whatever its digest is.
   public init(
-    _ text: DamagedText, model: ManagedObjectModel, path: String, keySpace: KeySpace = .family,
+    _ text: DamagedText, model: ManagedObjectModel, path: String, keySpace: KeySpace = .family, memory: RowMemory,
     read: @escaping (FileReader, TableLoader) throws -> Void
   ) {
-    (self.text, self.model, self.path, self.keySpace, self.read) = (text, model, path, keySpace, read)
+    (self.text, self.model, self.path, self.keySpace, self.memory, self.read) = (text, model, path, keySpace, memory, read)
   }
 
   private static let groupSize = 4096
 
-  private var loader: TableLoader { TableLoader(model: model, path: path, keySpace: keySpace) }
+  private var loader: TableLoader { TableLoader(model: model, path: path, keySpace: keySpace, memory: memory) }
 
   /// Passes all objects that can be read to a new loader, and counts the others.
   ///
-  /// - Throws: The errors of reading that don't mean damage, such as `incompatibleModel`.
+  /// - Throws: The errors of reading that don't mean damage, such as `incompatibleModel`, and `tooLarge` if the rows take too much memory.
   public mutating func run(_ report: inout RepairReport) throws -> TableLoader {
     // Errors of the header aren't those of objects.
     try read(FileReader(text.document(text.shortHeader, []), path: path), loader)
