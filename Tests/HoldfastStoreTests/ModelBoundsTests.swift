@@ -49,6 +49,26 @@ import Testing
       "4097 properties, including inherited ones")
   }
 
+  /// Each entity has tables with all that it inherits.
+  @Test(.timeLimit(.minutes(1))) func thePropertiesOfAllEntitiesTogetherAreBounded() throws {
+    func family(
+      _ count: Int, attributes: [AttributeDescription] = [], constraints: [[String]] = [], besides others: [EntityDescription] = []
+    ) -> [EntityDescription] {
+      [EntityDescription("A", attributes: attributes, uniquenessConstraints: constraints)]
+        + (1..<count).map { EntityDescription("E\($0)", superentity: "A") } + others
+    }
+    let attributes = (0..<1_000).map { AttributeDescription("a\($0)", .integer64, isOptional: true) }
+    #expect(try ManagedObjectModel(entities: family(100, attributes: attributes)).entities[99].slots.count == 1_000)
+    let limit = "the maximum is 1000000"
+    expectRefusal(family(1_001, attributes: attributes), limit)
+    expectRefusal(family(4_096, attributes: attributes), limit)
+    expectRefusal(family(1_001, attributes: [attributes[0]], constraints: Array(repeating: ["a0"], count: 1_000)), limit)
+    let links = (0..<1_000).map { RelationshipDescription.toMany("l\($0)", to: "A", inverse: nil) }
+    expectRefusal(family(1_001, besides: [EntityDescription("Z", relationships: links)]), limit)
+    expectRefusal(
+      family(300, attributes: [.composite("c", "C0", isOptional: true)]), composites: nested(1, values: 4_000), limit)
+  }
+
   /// The bug: each name was compared with all former ones.
   @Test(.timeLimit(.minutes(1))) func manyConfigurationsAreCheckedInTimeProportionalToTheirNumber() throws {
     let configurations = (0..<50_000).map { ConfigurationDescription("C\($0)", []) }

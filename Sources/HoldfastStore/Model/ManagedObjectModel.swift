@@ -39,7 +39,8 @@ public final class ManagedObjectModel: Sendable {
   /// Creates a model from declarations.
   ///
   /// A model has at most 4,096 entities and 4,096 composites. An entity has at most 4,096 properties, including inherited ones, and 100
-  /// superentities. A row has at most 8,192 values. Composites are nested at most 32 deep.
+  /// superentities. A row has at most 8,192 values. Composites are nested at most 32 deep. All entities together have at most 1,000,000
+  /// properties, including inherited ones and the elements of composites.
   ///
   /// - Throws: ``ModelError`` with every problem and the path of its declaration, or with the first limit that is exceeded.
   public init(

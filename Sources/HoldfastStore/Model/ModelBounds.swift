@@ -12,6 +12,8 @@ package enum ModelBounds {
   static let nestedComposites = 32
   /// The maximum number of composites.
   static let composites = 4096
+  /// The maximum number of properties of all entities, including inherited ones. Each entity has tables with all its properties.
+  static let allProperties = 1_000_000
 
   /// The first limit that is exceeded. Runs before other checks, in time proportional to the declarations.
   static func problems(_ entities: [EntityDescription], _ composites: [CompositeDescription]) -> [ModelError.Problem] {
@@ -29,7 +31,38 @@ package enum ModelBounds {
     for entity in entities {
       if let reason = reason(against: entity, byName) { return [problem(entity.name, reason)] }
     }
-    return []
+    return problems(entities, byName, propertyCount)
+  }
+
+  /// The problem if all entities together have too much, including what they inherit.
+  private static func problems(
+    _ entities: [EntityDescription], _ byName: [String: EntityDescription], _ propertyCount: (EntityDescription) -> Int
+  ) -> [ModelError.Problem] {
+    var own: [String: Int] = [:]
+    for entity in entities {
+      own[entity.name, default: 0] += propertyCount(entity) + entity.uniquenessConstraints.count
+      // The destination and its subentities have a list of these.
+      for relationship in entity.relationships where relationship.isToMany && relationship.inverse == nil {
+        own[relationship.destination, default: 0] += 1
+      }
+    }
+    var count = 0
+    for entity in entities {
+      var next: EntityDescription? = entity
+      // A circle is reported as inheritance from itself.
+      for _ in 0...superentities {
+        guard let current = next else { break }
+        count += own[current.name] ?? 0
+        next = current.superentity.flatMap { $0 == entity.name ? nil : byName[$0] }
+      }
+    }
+    if count <= allProperties { return [] }
+    return [
+      problem(
+        "model",
+        "The entities have \(count) properties, uniqueness constraints and relationships to them without an inverse, including inherited "
+          + "ones; the maximum is \(allProperties).")
+    ]
   }
 
   /// The entities whose rows have too many values. Requires a model without other problems.
@@ -37,10 +70,11 @@ package enum ModelBounds {
     func valueCount(_ entity: EntityDescription) -> Int {
       entity.attributes.reduce(entity.relationships.count) { $0 + check.composites.valueCount($1) }
     }
-    return entities.compactMap { entity in
+    let large = entities.compactMap { entity in
       let count = check.superentities(of: entity).reduce(valueCount(entity)) { $0 + valueCount($1) }
       return count > values ? problem(entity.name, "Its rows have \(count) values; the maximum is \(values).") : nil
     }
+    return large.isEmpty ? problems(entities, check.byName) { valueCount($0) + $0.fetchedProperties.count } : large
   }
 
   private static func reason(against entity: EntityDescription, _ byName: [String: EntityDescription]) -> String? {
