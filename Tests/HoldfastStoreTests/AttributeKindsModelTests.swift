@@ -108,6 +108,18 @@ import Testing
     #expect(Derivation(text) == (text == "now" ? .copy("now") : nil))
   }
 
+  /// The bug: a model file can contain a path of a million names, and checking it took hours.
+  @Test func aPathHasAtMostAsManyNamesAsInAPredicate() {
+    func path(_ count: Int) -> String { Array(repeating: "owner", count: count - 1).joined(separator: ".") + ".name" }
+    for text in ["", "canonical:("] {
+      let end = text.isEmpty ? "" : ")"
+      #expect(Derivation(text + path(50) + end) != nil)
+      #expect(Derivation(text + path(51) + end) == nil)
+      #expect(Derivation(text + path(1_000_000) + end) == nil)
+    }
+    #expect(Self.reasons(.derived("n", .string, path(51))).joined().contains("expression is invalid"))
+  }
+
   @Test func contradictionsInAttributesAreReported() {
     #expect(Self.reasons(.derived("n", .integer64, "walks.@count")).isEmpty)
     #expect(Self.reasons(.derived("n", .string, "walks.@count")).joined().contains("A count requires an integer attribute."))

@@ -32,7 +32,7 @@
   /// The date of the save.
   case now
 
-  /// Parses an expression.
+  /// Parses an expression. A path has at most ``QueryExpression/maximumNesting`` names.
   ///
   /// - Returns: Nil if the text isn't one of these expressions.
   public init?(_ text: String) {
@@ -82,7 +82,7 @@
 
   private static func path(_ text: String) -> PropertyPath? {
     let names = text.split(separator: ".", omittingEmptySubsequences: false).map { String($0.first == "#" ? $0.dropFirst() : $0) }
-    guard names.allSatisfy(ModelCheck.isName) else { return nil }
+    guard names.count <= QueryExpression.maximumNesting, names.allSatisfy(ModelCheck.isName) else { return nil }
     return PropertyPath(names[0], Array(names.dropFirst()))
   }
 

@@ -95,14 +95,14 @@ extension ModelCheck {
   private func reason(_ path: PropertyPath, _ start: EntityDescription, _ check: (AttributeDescription) -> String?) -> [String] {
     var entity = start
     for name in path.names.dropLast() {
-      let relationship = inheriting(entity).flatMap(\.relationships).first { $0.name == name }
+      let relationship = inheriting(entity).lazy.flatMap(\.relationships).first { $0.name == name }
       guard let relationship, !relationship.isToMany, !relationship.isTransient, let next = byName[relationship.destination] else {
         return ["\(entity.name).\(name) isn't a stored to-one relationship."]
       }
       entity = next
     }
     let last = path.rest.last ?? path.first
-    guard let attribute = inheriting(entity).flatMap(\.attributes).first(where: { $0.name == last }) else {
+    guard let attribute = inheriting(entity).lazy.flatMap(\.attributes).first(where: { $0.name == last }) else {
       return ["The attribute \(entity.name).\(last) doesn't exist."]
     }
     if attribute.isTransient || attribute.isDerived || attribute.type == .composite {
@@ -112,7 +112,7 @@ extension ModelCheck {
   }
 
   private func toMany(_ name: String, _ entity: EntityDescription) -> EntityDescription? {
-    guard let relationship = inheriting(entity).flatMap(\.relationships).first(where: { $0.name == name }), relationship.isToMany,
+    guard let relationship = inheriting(entity).lazy.flatMap(\.relationships).first(where: { $0.name == name }), relationship.isToMany,
       !relationship.isTransient
     else {
       return nil
