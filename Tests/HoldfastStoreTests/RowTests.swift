@@ -183,6 +183,26 @@ import Testing
   ])
   func whatIsNoURIOfASavedObjectNamesNone(_ text: String) { #expect(ManagedObjectID(uriRepresentation: text) == nil) }
 
+  /// The names are kept as long as the process runs, and clients can send any.
+  @Test(.ownThreads) func theNamesInURIsTakeLimitedMemory() async {
+    await #expect(processExitsWith: .success) {
+      let model = try ManagedObjectModel(entities: [EntityDescription("Dog")])
+      func uri(_ store: String, _ entity: String = "Dog") -> String { "x-coredata://\(store)/\(entity)/p1" }
+      func id(_ store: String, _ entity: String = "Dog") -> ManagedObjectID? { ManagedObjectID(uriRepresentation: uri(store, entity)) }
+      let identity = StoreIdentity.intern(storeUUID: "open", model: model), first = try #require(id("first"))
+      let long = String(repeating: "x", count: 1 << 20)
+      #expect((0..<40).allSatisfy { id("\($0)\(long)") != nil })
+      #expect((0..<40).count { id("open", "A\($0)\(long)") != nil } == 23)
+      #expect((0..<10_000).count { id("store \($0)") != nil } < 10_000)
+      #expect(id("another") == nil && id("open", "Another") == nil)
+      #expect(id("first") == first && id("open")?.identity === identity)
+      // Values of a store are kept, and a store that is opened has IDs.
+      #expect(ManagedObjectID(storedURI: uri("stored"))?.uriRepresentation == uri("stored"))
+      _ = StoreIdentity.intern(storeUUID: "another", model: model)
+      #expect(id("another") != nil)
+    }
+  }
+
   @Test func textReferencesSurviveTheURIWhateverTheyContain() throws {
     let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model, usesReferences: true), table = identity.references
     for text in ["key with/slash", "100%", "ü", "p7", ""] {

@@ -47,13 +47,13 @@
   /// Creates the ID that a URI names.
   ///
   /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if this process hasn't opened the store, and the URI contains a text
-  ///   identifier or a key from 2^47 on.
+  ///   identifier or a key from 2^47 on. Also nil for a store or entity that the process doesn't know, after URIs have named so many others
+  ///   that they take 64 MiB of memory, which is never released.
   public init?(uriRepresentation uri: String) {
-    guard let parts = Self.parts(of: uri) else { return nil }
-    let identity = StoreIdentity.known(uuid: parts.store)
-    guard let key = identity.key(forReference: parts.reference), key >= 0 else { return nil }
-    // Entity names are never released, so their number is limited.
-    guard let id = identity.objectID(mentionedEntity: parts.entity, key: key) else { return nil }
+    guard let parts = Self.parts(of: uri), let identity = StoreIdentity.mentioned(uuid: parts.store),
+      let key = identity.key(forReference: parts.reference), key >= 0,
+      let id = identity.objectID(mentionedEntity: parts.entity, key: key, isStored: false)
+    else { return nil }
     self = id
   }
 
@@ -64,13 +64,16 @@
   ///
   /// - Returns: Nil if the text isn't the URI of a permanent ID.
   public init?(storedURI uri: String) {
-    if let id = ManagedObjectID(uriRepresentation: uri) {
+    guard let parts = Self.parts(of: uri) else { return nil }
+    let identity = StoreIdentity.known(uuid: parts.store)
+    if let key = identity.key(forReference: parts.reference), key >= 0,
+      let id = identity.objectID(mentionedEntity: parts.entity, key: key, isStored: true)
+    {
       self = id
       return
     }
-    guard let parts = Self.parts(of: uri) else { return nil }
-    let identity = StoreIdentity.unopened(uuid: parts.store)
-    guard let id = identity.objectID(mentionedEntity: parts.entity, key: identity.references.key(for: parts.reference)) else { return nil }
+    let other = StoreIdentity.unopened(uuid: parts.store), key = other.references.key(for: parts.reference)
+    guard let id = other.objectID(mentionedEntity: parts.entity, key: key, isStored: true) else { return nil }
     self = id
   }
 

@@ -111,10 +111,14 @@ public final class StoreIdentity: Sendable {
     return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
   }
 
-  /// The ID of an object whose entity comes from a URI. Nil if the name is new and the store has the maximum number of entity names.
-  func objectID(mentionedEntity name: String, key: ObjectKey) -> ManagedObjectID? {
-    let isKnownOrNew = names.withLock { $0.numbers[name] != nil || $0.all.count < 16_384 }
-    return isKnownOrNew ? objectID(entityName: name, key: key) : nil
+  /// The ID of an object whose entity comes from a URI. Nil if the name is new and the store has the maximum number of entity names, or all
+  /// names in URIs take too much memory.
+  ///
+  /// - Parameter isStored: Whether the URI is a store's data, whose names aren't counted.
+  func objectID(mentionedEntity name: String, key: ObjectKey, isStored: Bool) -> ManagedObjectID? {
+    let (isKnown, isFull) = names.withLock { ($0.numbers[name] != nil, $0.all.count >= 16_384) }
+    guard isKnown || !isFull && (isStored || StoreIdentity.known.withLock { $0.admits(name) }) else { return nil }
+    return objectID(entityName: name, key: key)
   }
 
   func entityName(_ number: UInt16) -> String {
@@ -143,6 +147,16 @@ public final class StoreIdentity: Sendable {
     var byUUID: [String: StoreIdentity] = [:]
     /// The identities of stored IDs that have no key in their store.
     var unopened: [String: StoreIdentity] = [:]
+    /// The memory for stores and entities that only URIs have named. It is never released, so it is limited.
+    private var mentionedByteCount = 0
+
+    /// Counts a new store or entity in a URI. Returns false if there are too many.
+    mutating func admits(_ name: String) -> Bool {
+      let byteCount = mentionedByteCount + 256 + name.utf8.count
+      guard byteCount <= 64 << 20 else { return false }
+      mentionedByteCount = byteCount
+      return true
+    }
 
     mutating func add(_ storeUUID: String, usesReferences: Bool? = nil) -> StoreIdentity {
       let number = UInt32(truncatingIfNeeded: all.count)
@@ -161,6 +175,17 @@ public final class StoreIdentity: Sendable {
   static func known(uuid: String) -> StoreIdentity {
     known.withLock { known in
       if let identity = known.byUUID[uuid] { return identity }
+      let identity = known.add(uuid)
+      known.byUUID[uuid] = identity
+      return identity
+    }
+  }
+
+  /// The identity of a store in a URI; nil if it is new and too many others were named.
+  static func mentioned(uuid: String) -> StoreIdentity? {
+    known.withLock { known in
+      if let identity = known.byUUID[uuid] { return identity }
+      guard known.admits(uuid) else { return nil }
       let identity = known.add(uuid)
       known.byUUID[uuid] = identity
       return identity
