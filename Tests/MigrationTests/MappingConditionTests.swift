@@ -115,6 +115,16 @@ import Testing
     #expect(found.full["nested"] == "4" && found.empty["nested"] == "0")
   }
 
+  /// The bug: each comparison with nil was read twice, and so were those within it.
+  @Test func nestedComparisonsWithNullAreReadOnce() throws {
+    func choosing(_ predicate: TestPredicate) -> TestExpression { .conditional(predicate, .text("yes"), .text("no")) }
+    let numbers = (0..<10_000).map { TestExpression.constant(.integer(Int64($0))) }
+    var nested = choosing(.comparison(Self.count, 10, .aggregate(numbers)))
+    for _ in 0..<14 { nested = choosing(.comparison(nested, 5, .constant(.null))) }
+    let found = try migrated(.json, [(.string, "nested", nested)])
+    #expect(found.full["nested"] == "yes" && found.empty["nested"] == "yes")
+  }
+
   // MARK: Subqueries
 
   private static func chosen(_ predicate: TestPredicate) -> TestExpression { .subquery(items, "i", predicate) }

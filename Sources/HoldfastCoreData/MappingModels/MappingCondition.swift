@@ -47,7 +47,9 @@ indirect enum MappingCondition: Sendable {
   ) throws(MappingProblem) -> MappingCondition {
     let folding = try folding(comparison.options)
     if let word = operators[comparison.word] {
-      if let isEmpty = try emptiness(left, word, right, scope) { return isEmpty }
+      if word == .equalTo || word == .notEqualTo, left == .constant(.null) || right == .constant(.null) {
+        return try comparisonWithNull(right == .constant(.null) ? left : right, word, folding, scope)
+      }
       return .comparison(try value(left, scope), word, try value(right, scope), folding)
     }
     switch (comparison.word, right) {
@@ -66,19 +68,20 @@ indirect enum MappingCondition: Sendable {
     )
   }
 
-  /// A comparison of objects with nil; nil for another one.
-  private static func emptiness(
-    _ left: ArchivedExpression, _ word: ComparisonOperator, _ right: ArchivedExpression, _ scope: MappingExpression.Scope
-  ) throws(MappingProblem) -> MappingCondition? {
-    guard word == .equalTo || word == .notEqualTo, left == .constant(.null) || right == .constant(.null) else { return nil }
-    guard case .path(let path) = try MappingExpression(right == .constant(.null) ? left : right, scope), case .objects = path.end else {
-      return nil
-    }
-    return word == .equalTo ? .isEmpty(path) : .not(.isEmpty(path))
+  /// A comparison of a value or of objects with nil. The expression is read only once, because conditions in it can be nested.
+  private static func comparisonWithNull(
+    _ archived: ArchivedExpression, _ word: ComparisonOperator, _ folding: TextFolding, _ scope: MappingExpression.Scope
+  ) throws(MappingProblem) -> MappingCondition {
+    let found = try MappingExpression(archived, scope)
+    if case .path(let path) = found, case .objects = path.end { return word == .equalTo ? .isEmpty(path) : .not(.isEmpty(path)) }
+    return .comparison(try checked(found), word, .constant(.null), folding)
   }
 
   private static func value(_ archived: ArchivedExpression, _ scope: MappingExpression.Scope) throws(MappingProblem) -> MappingExpression {
-    let value = try MappingExpression(archived, scope)
+    try checked(MappingExpression(archived, scope))
+  }
+
+  private static func checked(_ value: MappingExpression) throws(MappingProblem) -> MappingExpression {
     if let problem = value.problem(isRelationship: false) { throw MappingProblem(problem) }
     return value
   }
