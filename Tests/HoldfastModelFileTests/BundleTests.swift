@@ -60,6 +60,17 @@ import Testing
     }
   }
 
+  #if os(Linux)
+    /// The bug: converting such a model trapped. The file system compares names by their bytes.
+    @Test func twoVersionsWithEqualNamesAreRefused() throws {
+      try makeVersions("caf\u{E9}", "cafe\u{301}")
+      #expect(code { _ = try bundle() } == .contradictory)
+      for name in ["caf\u{E9}", "cafe\u{301}"] { try folder.write("x", to: "Zoo.momd/\(name).mom") }
+      try folder.write("x", to: "Zoo.momd/VersionInfo.plist")
+      #expect(code { _ = try CompiledModelBundle(contentsOf: folder.file("Zoo.momd")) } == .contradictory)
+    }
+  #endif
+
   @Test func anOldBinaryVersionIsRefusedAndDoesNotStandInTheWay() throws {
     try makeVersions("Zoo 2")
     try folder.write("bplist00", to: "Zoo.xcdatamodeld/Zoo.xcdatamodel/elements")

@@ -78,6 +78,7 @@ public struct ModelBundle: Sendable, Hashable {
         .notAModel, path: folder.path,
         reason: "The folder has neither a \"contents\" file nor .xcdatamodel folders. Give the .xcdatamodeld folder.")
     }
+    try ModelPath.checkDifference(of: names, in: folder.path)
     return names
   }
 
@@ -115,6 +116,16 @@ enum ModelPath {
   static let bundleEnding = ".xcdatamodeld"
 
   static func folderName(ofVersion name: String) -> String { name + versionEnding }
+
+  /// Refuses versions with equal names. A file system may distinguish them, because it compares bytes.
+  static func checkDifference(of names: [String], in path: String) throws(ModelFileError) {
+    var seen: Set<String> = []
+    for name in names where !seen.insert(name).inserted {
+      throw ModelFileError(
+        .contradictory, path: path,
+        reason: "Two versions have the name \(name.quoted), in different bytes for the same characters. Rename one of them.")
+    }
+  }
 
   /// The version's name from its folder's name; nil if the folder isn't a version.
   static func versionName(ofFolder folder: String) -> String? {

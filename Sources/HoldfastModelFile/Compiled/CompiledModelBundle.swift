@@ -37,6 +37,7 @@ public struct CompiledModelBundle: Sendable, Hashable {
       throw ModelFileError(
         .notAModel, path: path, reason: "The folder has no versions, or no \(Self.infoName). Give a .momd folder that Xcode has compiled.")
     }
+    try ModelPath.checkDifference(of: versionNames, in: path)
     let info = try Self.info(folder, options)
     guard let current = info["NSManagedObjectModel_CurrentVersionName"]?.string else {
       throw ModelFileError(.malformed, path: "\(path)/\(Self.infoName)", reason: "The file doesn't name the current version.")
