@@ -78,4 +78,27 @@ import Testing
     #expect(error?.code == .damaged)
     try coordinator.close()
   }
+
+  private final class MiscountingStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let counted: Int
+
+    init(_ base: any IncrementalStore, _ counted: Int) { (self.base, self.counted) = (base, counted) }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      guard plan.output == .count else { return try base.fetch(plan, in: view, options: options, into: sink) }
+      _ = try sink.take(.count(counted), .all)
+    }
+  }
+
+  /// The counts of several stores are added.
+  @Test(arguments: [-1, (1 << 48) + 1, .max, .min]) func aWrongCountIsRefused(_ counted: Int) throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { MiscountingStore(place.description.makeStore(), counted) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let error = #expect(throws: StoreError.self) { try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) }
+    #expect(error?.code == .damaged)
+    try coordinator.close()
+  }
 }

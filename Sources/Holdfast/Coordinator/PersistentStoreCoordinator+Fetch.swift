@@ -50,12 +50,15 @@ extension PersistentStoreCoordinator {
       }
       let collector = RowCollector()
       try run(division, query, store, stores, into: collector)
-      guard let first = collector.first, first.batch.layout.columns.count == 1 else {
+      guard let first = collector.first, first.batch.layout.columns.count == 1, first.batch.count == 1,
+        // The counts of all stores are added.
+        case let count = first.batch.pointer(0).integer(0), (0...1 << 48).contains(count)
+      else {
         throw StoreError(
           .damaged, operation: "count rows", path: store.locationDescription,
-          reason: "The store's answer to a count isn't a single number (rule F6).")
+          reason: "The store's answer to a count isn't a single number of rows (rule F6).")
       }
-      return Int(first.batch.pointer(0).integer(0))
+      return Int(count)
     }
   }
 
