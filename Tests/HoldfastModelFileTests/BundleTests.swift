@@ -95,6 +95,13 @@ import Testing
     #expect(code { _ = try bundle() } == .malformed)
   }
 
+  @Test func deepListsInTheCurrentVersionFileAreRefused() throws {
+    try makeVersions("Zoo")
+    let deep = String(repeating: "<array>", count: 500) + String(repeating: "</array>", count: 500)
+    try setCurrent("<dict><key>other</key>\(deep)</dict>")
+    #expect(code { _ = try bundle() } == .malformed)
+  }
+
   @Test func aLargeCurrentVersionFileIsNotRead() throws {
     try makeVersions("Zoo")
     try setCurrent(String(repeating: "<array>", count: 10_000))

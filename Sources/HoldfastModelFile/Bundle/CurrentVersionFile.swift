@@ -1,33 +1,26 @@
 import HoldfastPropertyList
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The file `.xccurrentversion` of a model with several versions: a property list with the current version's folder.
 enum CurrentVersionFile {
   static let name = ".xccurrentversion"
   /// The maximum size in bytes. A typical file has 250 bytes.
   static let maximumByteCount = 8 << 10
 
-  private struct List: Decodable {
-    var name: String?
-    enum CodingKeys: String, CodingKey { case name = "_XCCurrentVersionName" }
-  }
-
   /// The name of the folder; nil if the file is empty or its list has no name.
   static func read(_ bytes: [UInt8], path: String) throws(ModelFileError) -> String? {
     if bytes.isEmpty { return nil }
-    do {
-      return try PropertyListDecoder().decode(List.self, from: Data(bytes)).name
-    } catch {
-      throw ModelFileError(
+    func malformed(_ cause: (any Error)?) -> ModelFileError {
+      ModelFileError(
         .malformed, path: path,
         reason: "The file isn't a property list with the current version's name. Choose the version in Xcode again, or remove the file: "
-          + "the first version by name is then the current one.", cause: error)
+          + "the first version by name is then the current one.", cause: cause)
     }
+    let list: PropertyList
+    do { list = try PropertyList(bytes, limits: PropertyListLimits(bytes: maximumByteCount)) } catch { throw malformed(error) }
+    guard let values = list.dictionary else { throw malformed(nil) }
+    guard let value = values["_XCCurrentVersionName"] else { return nil }
+    guard let name = value.string else { throw malformed(nil) }
+    return name
   }
 
   /// The file as Xcode writes it.
