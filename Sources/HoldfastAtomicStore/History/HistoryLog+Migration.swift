@@ -5,7 +5,8 @@ extension HistoryLog {
   ///
   /// Changes of removed entities are deleted, and so are the names of changed properties and the preserved values of entities whose properties
   /// differ. If entities are renamed, values are deleted, because they contain object IDs with the names of entities. So are those of an
-  /// entity whose properties exchange their names. A transaction that can't be decoded stays as it is.
+  /// entity whose properties exchange their names. Preserved object IDs are deleted if entities are renamed or removed. A transaction that
+  /// can't be decoded stays as it is.
   func migrated(_ mapping: MappingModel) -> HistoryLog {
     let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
     return mapped { text in

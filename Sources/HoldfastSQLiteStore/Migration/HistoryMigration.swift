@@ -4,6 +4,7 @@ import HoldfastStore
 ///
 /// Objects keep their keys, but their entities may have other numbers. Changes of removed entities are deleted. Encoded names of changed
 /// properties, and values of deleted objects, depend on the properties of the model. If an entity's properties differ, they are cleared.
+/// Values of deleted objects are also cleared if they contain object IDs, and entities are renamed or removed.
 /// Values of deleted objects get or lose the mark of external storage with their attribute. Values before and after changes have the names
 /// of properties, so they are deleted if properties exchange their names.
 struct HistoryMigration {

@@ -26,6 +26,8 @@ extension MappingModel {
 
   /// Whether the values that a history keeps of an entity's deleted objects are those that it would keep now.
   ///
+  /// Object IDs contain the names of entities, so they aren't if entities are renamed or removed.
+  ///
   /// - Parameters:
   ///   - mapping: The mapping of the entity.
   ///   - former: What a history keeps of the source.
@@ -34,6 +36,9 @@ extension MappingModel {
     guard let index = mapping.source else { return false }
     let entity = source.entities[index], before = former.entities[index.rawValue], after = plan.entities[mapping.destination.rawValue]
     guard before.preservedNames(entity) == after.preservedNames(destination.entities[mapping.destination]) else { return false }
-    return zip(before.preserved, after.preserved).allSatisfy { old, new in mapping.values[new.rawValue].source == old }
+    let changesIDs = renamesEntities || !removedEntities.isEmpty
+    return zip(before.preserved, after.preserved).allSatisfy { old, new in
+      mapping.values[new.rawValue].source == old && !(changesIDs && entity.layout.columns[old] == .attribute(.objectID))
+    }
   }
 }

@@ -125,6 +125,39 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: a preserved object ID had the former name of its object's entity, so no object was found by it.
+  @Test(arguments: HistoryStore.allCases, ["Person", "Human", nil] as [String?])
+  func preservedIDsOfObjectsOfARenamedOrRemovedEntityAreDeleted(_ store: HistoryStore, _ name: String?) throws {
+    func notes(_ person: String?) throws -> ManagedObjectModel {
+      var about = AttributeDescription("about", .objectID, isOptional: true), text = AttributeDescription("name", .string)
+      (about.preservesValueInHistoryOnDeletion, text.preservesValueInHistoryOnDeletion) = (true, true)
+      var entities = [EntityDescription("Note", attributes: [about, text])]
+      if let person {
+        var entity = EntityDescription(person, attributes: [AttributeDescription("name", .string)])
+        if person != "Person" { entity.renamingIdentifier = "Person" }
+        entities.append(entity)
+      }
+      return try ManagedObjectModel(entities: entities)
+    }
+    let former = try store.coordinator(try notes("Person"), folder), first = try HistoryModel.context(former)
+    let ann = try HistoryModel.insert("Person", "Ann", first), note = try HistoryModel.insert("Note", "tall", first)
+    try first.save()
+    let id = ann.objectID
+    try note.setValue(StoreValue.objectID(id), forKey: "about")
+    try first.save()
+    first.delete(note)
+    try first.save()
+    try former.close()
+    // Another entity, so that the store is migrated in each case.
+    let model = try ManagedObjectModel(entities: try notes(name).declarations + [EntityDescription("Ant")])
+    let coordinator = try PersistentStoreCoordinator(
+      model: model, store: store.description(store.path(folder), .ifPresent).migrating(removingData: true))
+    let deletion = try #require(try coordinator.fetchHistory().changes.last)
+    let kept: [String: StoreValue] = name == "Person" ? ["about": .objectID(id), "name": .string("tall")] : [:]
+    #expect(deletion.changeType == .delete && deletion.changedObjectID.entityName == "Note" && deletion.tombstone == kept)
+    try coordinator.close()
+  }
+
   private func photos(external: Bool) throws -> ManagedObjectModel {
     var image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: external)
     var title = AttributeDescription("title", .string, isOptional: true)
