@@ -245,6 +245,30 @@ import Testing
     #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Dog", "4", ["slug": "2"]) } }
   }
 
+  /// The bug: without the new constraint, the model of the stage's context had no fetch requests and no identifiers either.
+  @Test(arguments: MigratedStore.allCases) func codeHasTheEntireModelWhenAConstraintIsAdded(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    let new = try ManagedObjectModel(
+      entities: model(
+        EntityDescription("Dog", attributes: [.init("chip", .string, isOptional: true)], uniquenessConstraints: [["chip"]])
+      ).declarations,
+      versionIdentifiers: ["chips"], configurations: [ConfigurationDescription("dogs", ["Dog"])],
+      fetchRequestTemplates: [FetchRequestDescription("unchipped", entity: "Dog", predicateFormat: "chip == nil")])
+    let isEntire = Mutex(false)
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "chips") { stage in
+      let found = stage.context.persistentStoreCoordinator.model
+      let isSame =
+        found.fetchRequestTemplate(named: "unchipped") != nil && found.entities(inConfiguration: "dogs")?.count == 1
+        && found.versionIdentifiers == ["chips"]
+      isEntire.withLock { $0 = isSame }
+    }
+    try place.fill(old) { try $0.add("Dog", "a") }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), with: plan)
+    #expect(isEntire.withLock { $0 })
+    #expect(try place.contents(new) == ["Dog a: chip=nil"])
+  }
+
   /// In a store that doesn't compare IDs, fetching a batch by its IDs would test all objects: their number squared.
   @Test(arguments: MigratedStore.allCases) func aLoopReadsEachObjectAFewTimes(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), rows = RowCount(), count = 5_000

@@ -13,7 +13,9 @@ extension MappingModel {
       }
     }
     if entities.map(\.uniquenessConstraints) == destination.declarations.map(\.uniquenessConstraints) { return nil }
-    return try ManagedObjectModel(entities: entities, composites: destination.composites)
+    return try ManagedObjectModel(
+      entities: entities, versionIdentifiers: destination.versionIdentifiers, configurations: destination.configurations,
+      composites: destination.composites, fetchRequestTemplates: destination.fetchRequestTemplates)
   }
 
   /// Whether existing objects of an entity get a constraint that they haven't had.
