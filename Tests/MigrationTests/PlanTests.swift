@@ -245,6 +245,48 @@ import Testing
     #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Dog", "4", ["slug": "2"]) } }
   }
 
+  /// The bug: the plan failed before its code could change the values.
+  @Test(arguments: MigratedStore.allCases) func codeSetsUniqueValuesThatBecomeRequired(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    let old = try model(
+      EntityDescription("Dog", attributes: [.init("chip", .string, isOptional: true)], uniquenessConstraints: [["chip"]]))
+    let new = try model(EntityDescription("Dog", attributes: [.init("chip", .string, default: "?")], uniquenessConstraints: [["chip"]]))
+    try place.fill(old) { context in
+      for tag in ["1", "2"] { try context.add("Dog", tag) }
+      try context.add("Dog", "3", ["chip": "x"])
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "chips") { stage in
+      try stage.forEach("Dog") { old, dog in if old["chip"] == .null { try dog.setValue(old["tag"], forKey: "chip") } }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), with: plan)
+    #expect(try place.contents(new) == ["Dog 1: chip=1", "Dog 2: chip=2", "Dog 3: chip=x"])
+    #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Dog", "4", ["chip": "x"]) } }
+  }
+
+  /// The bug: each entity had such a constraint, so the plan failed before its code could change the values.
+  @Test(arguments: MigratedStore.allCases) func codeChangesValuesThatBecomeUniqueInMoreEntities(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    func chipped(_ name: String) -> EntityDescription {
+      EntityDescription(
+        name, superentity: "Animal", attributes: [.init("chip", .string, isOptional: true)], uniquenessConstraints: [["chip"]])
+    }
+    let animal = EntityDescription("Animal", isAbstract: true)
+    let old = try model(animal, chipped("Dog"), chipped("Hound"))
+    let new = try model(animal, chipped("Dog"), EntityDescription("Hound", superentity: "Dog"))
+    try place.fill(old) { context in
+      try context.add("Dog", "1", ["chip": "x"])
+      try context.add("Hound", "2", ["chip": "x"])
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "chips") { stage in
+      try stage.forEach("Hound") { old, hound in try hound.setValue(old["tag"], forKey: "chip") }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), with: plan)
+    #expect(try place.contents(new) == ["Dog 1: chip=x", "Hound 2: chip=2"])
+    #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Hound", "3", ["chip": "x"]) } }
+  }
+
   /// The bug: without the new constraint, the model of the stage's context had no fetch requests and no identifiers either.
   @Test(arguments: MigratedStore.allCases) func codeHasTheEntireModelWhenAConstraintIsAdded(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
