@@ -223,11 +223,17 @@ struct StagedMigration {
     guard let place = former.location else { return }
     let rest = progress.part(0.5...1)
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work, progress.part(0...0.5).options)
-    do { try PersistentStoreCoordinator.migrate(work, by: mapping, rest.options) } catch let error as MigrationError
-      where error.code == .constraintViolation
-    {
-      // The code chooses which links remain.
-      try PersistentStoreCoordinator.migrate(work, by: mapping.withoutUncertainLinks, rest.options)
+    var mapping = mapping
+    while true {
+      do { return try PersistentStoreCoordinator.migrate(work, by: mapping, rest.options) } catch let error as MigrationError
+        where error.code == .constraintViolation
+      {
+        // The code chooses which links of these relationships remain. A store of another program may not name them.
+        let named = mapping.withoutUncertainLinks(of: Set(error.problems.map(\.path)))
+        let reduced = named == mapping ? mapping.withoutUncertainLinks(of: nil) : named
+        if reduced == mapping { throw error }
+        mapping = reduced
+      }
     }
   }
 

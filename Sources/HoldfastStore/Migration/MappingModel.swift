@@ -26,28 +26,55 @@ public struct MappingModel: Sendable, Hashable {
     self.destinations = destinations
   }
 
-  /// The same mapping, without the links that may be too many for a relationship of the destination.
+  /// The same mapping, without the links of relationships that may be too many for them, and without those of their inverses.
   ///
   /// Values that are derived through them are those of objects without these links.
-  package var withoutUncertainLinks: MappingModel {
+  ///
+  /// - Parameter paths: The relationships, as in errors: "Dog.owner". Nil for all of them.
+  package func withoutUncertainLinks(of paths: Set<String>?) -> MappingModel {
+    var removed: Set<ManagedObjectModel.Relationship> = []
+    for entity in destination.entities {
+      for relationship in entity.relationships where link(relationship)?.isUncertain ?? false {
+        guard paths?.contains("\(entity.name).\(relationship.name)") ?? true else { continue }
+        removed.insert(relationship)
+        if let inverse = destination.inverse(of: relationship) { removed.insert(inverse) }
+      }
+    }
+    return without(removed)
+  }
+
+  /// The relationships that have no links in other mappings of the same entities, because the links may be too many for them.
+  private func uncertainRelationships(missingIn others: [EntityMapping]) -> Set<ManagedObjectModel.Relationship> {
+    var missing: Set<ManagedObjectModel.Relationship> = []
+    for (mapping, other) in zip(entityMappings, others) {
+      for (relationship, links) in zip(destination.entities[mapping.destination].relationships, zip(mapping.links, other.links))
+      where links.1 == nil && links.0?.isUncertain ?? false {
+        missing.insert(relationship)
+      }
+    }
+    return missing
+  }
+
+  private func without(_ removed: Set<ManagedObjectModel.Relationship>) -> MappingModel {
     let mappings = entityMappings.map { entity in
-      EntityMapping(
-        destination: entity.destination, source: entity.source, kind: entity.kind, values: valuesWithoutUncertainLinks(entity),
-        links: entity.links.map { link in link.flatMap { $0.isUncertain ? nil : $0 } })
+      let relationships = destination.entities[entity.destination].relationships
+      return EntityMapping(
+        destination: entity.destination, source: entity.source, kind: entity.kind, values: values(entity, without: removed),
+        links: zip(relationships, entity.links).map { relationship, link in removed.contains(relationship) ? nil : link })
     }
     return MappingModel(source: source, destination: destination, entityMappings: mappings, rules: rules)
   }
 
-  private func valuesWithoutUncertainLinks(_ mapping: EntityMapping) -> [ValueMapping] {
+  private func values(_ mapping: EntityMapping, without removed: Set<ManagedObjectModel.Relationship>) -> [ValueMapping] {
     let entity = destination.entities[mapping.destination]
     var values = mapping.values
     for attribute in entity.derivedAttributes where values[attribute.slot.rawValue].source != nil {
       switch attribute.derivation {
       case .count(let name)?, .sum(let name, _)?:
-        guard let relationship = entity.relationship(named: name), isUncertain(relationship) else { continue }
+        guard let relationship = entity.relationship(named: name), removed.contains(relationship) else { continue }
         values[attribute.slot.rawValue] = ValueMapping(source: nil, fallback: StoreValue.int64(0).converted(to: attribute.type) ?? .null)
       case .copy(let path)?, .text(_, let path)?:
-        guard let resolved = try? ResolvedPath(path, from: entity, in: destination), resolved.hops.contains(where: isUncertain) else {
+        guard let resolved = try? ResolvedPath(path, from: entity, in: destination), resolved.hops.contains(where: removed.contains) else {
           continue
         }
         values[attribute.slot.rawValue] = ValueMapping(source: nil, fallback: .null)
@@ -56,8 +83,6 @@ public struct MappingModel: Sendable, Hashable {
     }
     return values
   }
-
-  private func isUncertain(_ relationship: ManagedObjectModel.Relationship) -> Bool { link(relationship)?.isUncertain ?? false }
 
   /// The mapping of an entity of the destination.
   public func mapping(of destination: EntityIndex) -> EntityMapping { entityMappings[destination.rawValue] }
@@ -118,7 +143,8 @@ extension MappingModel: Codable {
     let rules = try container.decodeIfPresent(MappingRules.self, forKey: .rules)
     // Every mapping follows from the models and the rules, so nothing else has to be trusted.
     let inferred = try MappingModel.partial(from: source, to: destination, by: rules).mapping
-    guard let mapping = [inferred, inferred.withoutUncertainLinks].first(where: { $0.entityMappings == mappings }) else {
+    let mapping = inferred.without(inferred.uncertainRelationships(missingIn: mappings))
+    guard mapping.entityMappings == mappings else {
       throw DecodingError.dataCorruptedError(forKey: .entityMappings, in: container, debugDescription: "The mappings don't fit the models.")
     }
     self = mapping
