@@ -286,6 +286,28 @@ import Testing
     }
   }
 
+  /// The bug: in the code, IDs in attributes had the root entity of the former model, so they weren't equal to those of the objects.
+  @Test(arguments: MigratedStore.allCases) func idsInAttributesAreThoseOfObjectsWithANewSuperentity(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), note = EntityDescription("Note", attributes: [.init("about", .objectID, isOptional: true)])
+    let old = try model(note, EntityDescription("Person"))
+    let being = EntityDescription("Being", isAbstract: true)
+    let new = try model(being, note, EntityDescription("Person", superentity: "Being"))
+    try place.fill(old) { context in
+      let ann = try context.add("Person", "ann"), note = try context.add("Note", "tall")
+      try context.save()
+      try note.setValue(StoreValue.objectID(ann.objectID), forKey: "about")
+    }
+    let isEqual = Mutex(false)
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "beings") { stage in
+      let ann = try stage.context.tagged("Person", "ann"), note = try stage.context.tagged("Note", "tall")
+      let about = try note.value(forKey: "about").storeValue
+      isEqual.withLock { $0 = about == .objectID(ann.objectID) }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), with: plan)
+    #expect(isEqual.withLock { $0 })
+  }
+
   /// The bug: the plan failed before its code could change the values.
   @Test(arguments: MigratedStore.allCases) func codeSetsUniqueValuesThatBecomeRequired(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)

@@ -175,6 +175,8 @@ struct StagedMigration {
       let journal = stage.isResumable ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
         try StoreCopier.reading(former, old) { reader, _ in
+          // Both stores have the same identity, and the code reads object IDs of the new one.
+          store.identity.restoreRoots(of: model)
           try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
           if let unread = reader.unread { throw unread }
         }

@@ -33,6 +33,13 @@ public final class StoreIdentity: Sendable {
       numbers[name] = number
       return number
     }
+
+    mutating func setRoots(_ model: ManagedObjectModel) {
+      for entity in model.entities {
+        let number = self.number(entity.name), root = self.number(model.entities[entity.rootIndex].name)
+        roots[Int(number)] = root
+      }
+    }
   }
 
   private init(number: UInt32, storeUUID: String, usesReferences: Bool?) {
@@ -82,12 +89,15 @@ public final class StoreIdentity: Sendable {
     names.withLock { names in
       if let former = names.usesReferences, former != usesReferences { return false }
       names.usesReferences = usesReferences
-      for entity in model.entities {
-        names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
-      }
+      names.setRoots(model)
       return true
     }
   }
+
+  /// Gives the entities of a model their root entities again, after the store was also opened with another version of the model.
+  ///
+  /// New IDs have the roots of the model that was used last, and IDs with different roots aren't equal.
+  package func restoreRoots(of model: ManagedObjectModel) { names.withLock { $0.setRoots(model) } }
 
   private func contradiction(_ usesReferences: Bool) -> String {
     usesReferences ? "whose records have numbers, not text identifiers" : "whose records have text identifiers, not numbers"
