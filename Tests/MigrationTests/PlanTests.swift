@@ -286,6 +286,26 @@ import Testing
     }
   }
 
+  /// The bug: SQLite kept the owners of objects that are no destinations any more, without an inverse.
+  @Test(arguments: MigratedStore.allCases, [false, true])
+  func objectsThatAreNoDestinationsAnyMoreLoseTheirOwner(_ store: MigratedStore, isOrdered: Bool) throws {
+    func owner(of destination: String) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription("Animal", isAbstract: true), EntityDescription("Cat", superentity: "Animal"),
+        EntityDescription("Dog", superentity: "Animal"),
+        EntityDescription("Owner", relationships: [.toMany("pets", to: destination, inverse: nil, isOrdered: isOrdered)]))
+    }
+    let place = MigratedStore.Place(store), old = try owner(of: "Animal"), new = try owner(of: "Dog")
+    try place.fill(old) { context in
+      let pets = try [context.add("Dog", "d"), context.add("Cat", "c"), context.add("Dog", "a")]
+      try context.add("Owner", "o").setValue(pets, forKey: "pets")
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "dogs") { _ in }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), with: plan)
+    #expect(try place.contents(new) == ["Cat c:", "Dog a:", "Dog d:", "Owner o: pets=[\(isOrdered ? "d a" : "a d")]"])
+  }
+
   /// The bug: in the code, IDs in attributes had the root entity of the former model, so they weren't equal to those of the objects.
   @Test(arguments: MigratedStore.allCases) func idsInAttributesAreThoseOfObjectsWithANewSuperentity(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), note = EntityDescription("Note", attributes: [.init("about", .objectID, isOptional: true)])

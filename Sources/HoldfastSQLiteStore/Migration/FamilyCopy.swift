@@ -199,8 +199,7 @@ struct FamilyCopy {
       guard values[entity.destination] != column, let source = entity.source else { return false }
       // Core Data's migrations leave default values in rows of all entities. They must not become values of an entity with the column.
       if !store.isOwn && new.tables[entity.destination].columns.contains(where: { SQLName.quoted($0) == column }) { return true }
-      let table = former.schema.tables[source]
-      return (table.columns + table.entityColumns).contains { SQLName.quoted($0) == column }
+      return formerNames(of: source).contains { SQLName.quoted($0) == column }
     }
   }
 
@@ -240,18 +239,19 @@ struct FamilyCopy {
 
   /// The columns of the former table that the former model uses.
   private var formerNames: Set<String> {
-    guard let index = mapping.sourceRoot(ofRoot: root.index) else { return [] }
-    let root = mapping.source.entities[index], schema = former.schema
-    var names: Set<String> = []
-    for index in root.familyIndexes {
-      let entity = mapping.source.entities[index], table = schema.tables[index]
-      names.formUnion(table.columns)
-      names.formUnion(table.entityColumns.filter { !$0.isEmpty })
-      for relationship in entity.relationships where !relationship.isToMany {
-        if let order = schema.orderColumn(ofInverse: relationship) { names.insert(order) }
-      }
+    guard let root = mapping.sourceRoot(ofRoot: root.index) else { return [] }
+    return mapping.source.entities[root].familyIndexes.reduce(into: []) { $0.formUnion(formerNames(of: $1)) }
+  }
+
+  /// The columns of the former table that can have values in the rows of an entity.
+  private func formerNames(of index: EntityIndex) -> Set<String> {
+    let entity = mapping.source.entities[index], schema = former.schema, table = schema.tables[index]
+    var names = Set(table.columns)
+    names.formUnion(table.entityColumns.filter { !$0.isEmpty })
+    for relationship in entity.relationships where !relationship.isToMany {
+      if let order = schema.orderColumn(ofInverse: relationship) { names.insert(order) }
     }
-    for relationship in schema.linksWithoutInverse(root) {
+    for relationship in entity.linksWithoutInverse {
       names.insert(schema.link(relationship).near)
       if let order = schema.orderColumn(relationship) { names.insert(order) }
     }
