@@ -137,6 +137,31 @@ import Testing
     try store.close()
   }
 
+  /// The bug: each request for rows by key passed over all changed rows.
+  @Test func readingARowTakesNoLongerWithManyChanges() throws {
+    let model = try Self.model.get(), pet = try #require(model.entity(named: "Pet")).index
+    func time(_ count: Int) throws -> Duration {
+      let contents = OverlayContents(), below = StoreDescription.memory(contents: MemoryStoreContents())
+      let filled = try context(.overlay(over: below, contents: contents))
+      let pets = try (0..<count).map { _ in try filled.insert(entityNamed: "Pet") }
+      try filled.save()
+      let request = FaultRequest(entity: pet, keys: [pets[0].objectID.key])
+      try filled.persistentStoreCoordinator.close()
+      let store = StoreDescription.overlay(over: below, contents: contents).makeStore()
+      _ = try store.open(model: model)
+      let view = try store.beginRead(.latest), counter = CountingSink()
+      let time = try processorTime {
+        for _ in 0..<100 { try store.rows(request, in: view, options: .none, into: counter) }
+      }
+      #expect(counter.count == 100 && contents.changedObjectCount == count)
+      view.end()
+      try store.close()
+      return time
+    }
+    // 128 times as many changes, and as many requests.
+    try expectCost(below: 16, times: { try time(100) }) { try time(12_800) }
+  }
+
   // MARK: A full store
 
   private static let model = Result {

@@ -107,9 +107,15 @@ private final class OverlayRows: RowStore {
   func rows(matching query: RowQuery, in snapshot: Snapshot, into output: RowOutput) throws {
     let changed = snapshot.changes.rows[query.declaredEntity.rootIndex] ?? [:]
     let names = Set(query.entities.map(\.name))
-    for change in changed.values {
-      guard let row = change.value, names.contains(row.entity) else { continue }
-      if try output.add(row) == .enough { return }
+    func add(_ change: OverlayChanges.Change<StoredRow>) throws -> SinkDemand {
+      guard let row = change.value, names.contains(row.entity) else { return .more }
+      return try output.add(row)
+    }
+    if let keys = query.keys {
+      // Faults are frequent, and need few of the changed rows.
+      for key in keys { if let change = changed[key], try add(change) == .enough { return } }
+    } else {
+      for change in changed.values where try add(change) == .enough { return }
     }
     try snapshot.base.forEachRow(query) { row in try changed[row.key] == nil ? output.add(row) : .more }
   }
