@@ -6,16 +6,17 @@ extension StoreChanges {
   /// - Parameter date: the date of the save, in seconds since 2001.
   /// - Throws: the errors of ``Deriving/run()``.
   func buildRequest(date: Double) throws {
-    buildLinks()
+    let (inserted, updated) = (byEntity(inserted), byEntity(updated))
+    buildLinks(inserted, updated)
     if let plan = context.graph.derivations { derived = try Deriving(self, plan, date: date).run() }
-    buildRows()
+    buildRows(inserted, updated)
     if let derived { request.add(derived, self) }
     lockUnchangedObjects()
   }
 
   /// Builds sealed rows, in which permanent keys replace temporary ones. Equal objects have equal bytes.
-  private func buildRows() {
-    let (inserted, updated, deleted) = (byEntity(inserted), byEntity(updated), byEntity(deleted))
+  private func buildRows(_ inserted: [ArraySlice<ManagedObject>], _ updated: [ArraySlice<ManagedObject>]) {
+    let deleted = byEntity(deleted)
     for index in context.graph.model.entityIndexes {
       var record = SaveRequest.EntityChanges(entity: index)
       if !inserted[index].isEmpty { record.inserted = insertedRows(inserted[index], index) }
@@ -47,14 +48,17 @@ extension StoreChanges {
     return lists.map { $0[...] }
   }
 
-  private func buildLinks() {
+  /// - Parameter inserted: The new objects by entity, so that each relationship takes time only for those that have it. The same applies to
+  ///   the updated ones.
+  private func buildLinks(_ inserted: [ArraySlice<ManagedObject>], _ updated: [ArraySlice<ManagedObject>]) {
     for entity in context.entities {
+      let family = context.graph.entities[entity.index].family.rawValues
       for relationship in entity.ownRelationships where relationship.storesLinks {
-        let changes = linkChanges(relationship)
+        let changes = linkChanges(relationship, inserted[family], updated[family])
         if !changes.added.isEmpty || !changes.removed.isEmpty { request.links.append(changes) }
       }
       for relationship in entity.ownRelationships where relationship.isOrdered {
-        let changes = orderChanges(relationship)
+        let changes = orderChanges(relationship, inserted[family], updated[family])
         if !changes.links.isEmpty { request.orders.append(changes) }
       }
     }
@@ -228,23 +232,33 @@ extension StoreChanges {
   /// The new and removed links of a many-to-many pair, from the side that names them.
   ///
   /// Both sides record every change, so one side is enough. The store removes the links of deleted objects.
-  private func linkChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.LinkChanges {
+  ///
+  /// - Parameters:
+  ///   - inserted: The new objects that have the relationship, by entity.
+  ///   - updated: The same for updated ones.
+  private func linkChanges(
+    _ relationship: ManagedObjectModel.Relationship, _ inserted: ArraySlice<ArraySlice<ManagedObject>>,
+    _ updated: ArraySlice<ArraySlice<ManagedObject>>
+  ) -> SaveRequest.LinkChanges {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let destination = relationship.destinationIndex
     // Links to objects that are being deleted are left out.
     let checked = context.hasDeleted(destination) ? destination : nil
-    let family = context.graph.entities[relationship.entityIndex].family
-    changes.added.reserveCapacity(likelyLinkCount(relationship))
-    inserted[...].forEachUnretained { object in
-      guard family.contains(object.flags.entityIndex), let states = object.toMany else { return }
-      let source = permanent(object.objectKey)
-      states[relationship.toManyIndex].contents.withKeys { append($0, of: source, checked, to: &changes.added) }
+    changes.added.reserveCapacity(likelyLinkCount(relationship, inserted))
+    for objects in inserted {
+      objects.forEachUnretained { object in
+        guard let states = object.toMany else { return }
+        let source = permanent(object.objectKey)
+        states[relationship.toManyIndex].contents.withKeys { append($0, of: source, checked, to: &changes.added) }
+      }
     }
-    for object in updated where family.contains(object.flags.entityIndex) {
-      guard let states = object.toMany else { continue }
-      let key = object.objectKey
-      states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
-      states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
+    for objects in updated {
+      for object in objects {
+        guard let states = object.toMany else { continue }
+        let key = object.objectKey
+        states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
+        states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
+      }
     }
     // The links of new objects of one entity mostly are sorted.
     if !changes.added.isSorted(by: <, of: { $0 }) { changes.added.sort() }
@@ -277,14 +291,16 @@ extension StoreChanges {
   ///
   /// New and moved objects get a new key. Other objects get one if there was no room between two keys. If any gets a new key, a parent context
   /// receives the keys of all objects: it has none yet for its own unsaved order, and others after its save.
-  private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
-    let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
-    let checksDeleted = context.hasDeleted(relationship.destinationIndex)
+  private func orderChanges(
+    _ relationship: ManagedObjectModel.Relationship, _ inserted: ArraySlice<ArraySlice<ManagedObject>>,
+    _ updated: ArraySlice<ArraySlice<ManagedObject>>
+  ) -> SaveRequest.OrderChanges {
+    let index = relationship.toManyIndex, checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
-    for object in inserted + updated where family.contains(object.flags.entityIndex) {
+    func add(_ object: ManagedObject) {
       guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship),
         let list = object.orderedList(index)
-      else { continue }
+      else { return }
       let source = permanent(object.objectKey), changed = list.assignOrders()
       let sendsAll = context.parent != nil && !changed.isEmpty
       let orders = sendsAll ? (list.assigned ?? []).map { (key: $0.key, order: $0.order) } : changed
@@ -294,6 +310,8 @@ extension StoreChanges {
         found.append((SaveRequest.Link(source: source, target: target), order))
       }
     }
+    for objects in inserted { objects.forEach(add) }
+    for objects in updated { objects.forEach(add) }
     found.sort { $0.link < $1.link }
     var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.links = found.map(\.link)
@@ -302,11 +320,18 @@ extension StoreChanges {
   }
 
   /// Estimates the number of links of new objects from the first 64, because growing a large list by doubling takes twice its memory.
-  private func likelyLinkCount(_ relationship: ManagedObjectModel.Relationship) -> Int {
-    let family = context.graph.entities[relationship.entityIndex].family
-    let sample = inserted.lazy.filter { family.contains($0.flags.entityIndex) }.prefix(64)
-    let (count, links) = sample.reduce((0, 0)) { ($0.0 + 1, $0.1 + Int($1.toMany?[relationship.toManyIndex].contents.count ?? 0)) }
-    return count == 0 ? 0 : insertedCounts[family.rawValues].reduce(0, +) * links / count * 9 / 8
+  private func likelyLinkCount(
+    _ relationship: ManagedObjectModel.Relationship, _ inserted: ArraySlice<ArraySlice<ManagedObject>>
+  ) -> Int {
+    var (count, links, all) = (0, 0, 0)
+    for objects in inserted {
+      for object in objects.prefix(64 - count) {
+        count += 1
+        links += Int(object.toMany?[relationship.toManyIndex].contents.count ?? 0)
+      }
+      all += objects.count
+    }
+    return count == 0 ? 0 : all * links / count * 9 / 8
   }
 
   /// Sorts an object's links: up to 16 by insertion, which is faster than the general sort.

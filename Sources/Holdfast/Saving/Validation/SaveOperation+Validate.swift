@@ -45,12 +45,13 @@ extension SaveOperation {
 
   /// Validates the count of each to-many relationship from which the save removes deleted objects.
   private func validateThoseThatLose(_ failures: inout [PersistenceError]) throws {
+    if deleted.isEmpty || context.graph.checks.allSatisfy({ $0.losing.isEmpty }) { return }
     // Deleted objects of different subentities may have the same owner.
     var counted: Set<Losing> = []
-    for entity in context.entities {
-      for relationship in context.graph.checks[entity.index].losing {
+    for (entity, objects) in Dictionary(grouping: deleted, by: { $0.flags.entityIndex }).sorted(by: { $0.key < $1.key }) {
+      for relationship in context.graph.checks[entity].losing {
         guard let inverse = coordinator.model.inverse(of: relationship) else { continue }
-        for owner in try owners(of: relationship, losing: entity) {
+        for owner in try owners(of: relationship, losing: objects) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
           let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
           if !wasCounted && counted.insert(losing).inserted { validateCount(inverse, owner, &failures) }
@@ -69,14 +70,14 @@ extension SaveOperation {
     if !owner.isInserted { unchecked.noteCounts(relationship.toManyIndex, of: [owner.id]) }
   }
 
-  /// Returns the objects that an entity's deleted objects reference, without duplicates. Reads their rows, and omits objects without a
+  /// Returns the objects that deleted objects of one entity reference, without duplicates. Reads their rows, and omits objects without a
   /// row.
   private func owners(
-    of relationship: ManagedObjectModel.Relationship, losing entity: ManagedObjectModel.Entity
+    of relationship: ManagedObjectModel.Relationship, losing objects: [ManagedObject]
   ) throws -> ContiguousArray<ManagedObject> {
     var owners: ContiguousArray<ManagedObject> = []
     var known: Set<ObjectKey> = []
-    for object in deleted where object.flags.entityIndex == entity.index {
+    for object in objects {
       for owner in context.targets(of: object, relationship) where known.insert(owner.objectKey).inserted { owners.append(owner) }
     }
     try context.fire(together: owners.filter { $0.isFault }, options)
