@@ -1,5 +1,7 @@
 import Foundation
+import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -95,6 +97,42 @@ import Testing
     #expect(dogs.map(\.age) == [20, 20] && dogs[0].weight == 7 && new.name == "New" && new.isInserted)
     try context.save()
     #expect(try place.context().fetch(FetchRequest<Dog> { $0.age == 20 && $0.weight == 7 }).count == 1)
+  }
+
+  /// The bug: each changed object was read by a request of its own.
+  @Test(arguments: TestStore.allCases) func refreshingManyChangedObjectsSendsTheRequestsOfAFew(_ store: TestStore) throws {
+    func requests(_ count: Int) throws -> [String] {
+      let place = try store.makePlace(), setup = try place.context()
+      for number in 0..<count { setup.dog("Dog \(number)", age: number % 10) }
+      try setup.save()
+      let (context, recorder) = try place.recording()
+      let dogs = try context.fetch(FetchRequest<Dog>())
+      for dog in dogs { dog.notes = "changed" }
+      recorder.clear()
+      try context.refreshAllObjects()
+      let requests = recorder.requests.map { "\($0)".prefix { $0 != "(" }.description }
+      #expect(dogs.count == count && dogs.allSatisfy { $0.notes == "changed" && $0.hasChanges })
+      try context.save()
+      return requests
+    }
+    let few = try requests(5), many = try requests(500)
+    #expect(few == ["beginRead", "rows"] && many == few)
+  }
+
+  /// The bug: each refresh of an object copied the errors of all objects.
+  @Test func refreshingManyObjectsThatCouldNotBeReadIsNotQuadratic() throws {
+    func time(_ count: Int) throws -> Duration {
+      let context = try TestStore.memory.makePlace().context()
+      let dogs = (0..<count).map { context.dog("Dog \($0)") }
+      try context.save()
+      let error = StoreError(.locked, operation: "read", reason: "A test said so.")
+      for dog in dogs { context.core.noteUnread(dog.objectID, error) }
+      let time = try processorTime { try context.refreshAllObjects() }
+      #expect(context.faultError == nil && dogs.count == count)
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
   @Test(arguments: TestStore.allCases) func changedAndCommittedValuesTellTheDifference(_ store: TestStore) throws {

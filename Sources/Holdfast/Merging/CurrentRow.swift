@@ -60,10 +60,14 @@ extension ContextCore {
   }
 
   /// Reads rows from the store: one request for each entity and 1,024 keys.
-  func forEachCurrentRow(_ keys: [EntityIndex: [ObjectKey]], _ body: (EntityIndex, CurrentRow) -> Void) throws {
+  ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
+  func forEachCurrentRow(
+    _ keys: [EntityIndex: [ObjectKey]], in pinned: StoreSet? = nil, _ body: (EntityIndex, CurrentRow) -> Void
+  ) throws {
     for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
       for window in keys.sorted().windows(of: RowGroup.size) {
-        let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
+        let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), in: pinned, requests.ofOthers)
         forEachGroup(of: rows, entity) { group in
           if group.entity != entity { return }
           group.forEachRow { position, row in body(entity, CurrentRow(pointer: row, group: group, position: position)) }

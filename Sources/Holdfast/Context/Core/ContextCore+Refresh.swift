@@ -12,18 +12,19 @@ extension ContextCore {
   }
 
   /// Refreshes an object within ``reportingToChildren(_:)``, which looks at all unsaved changes.
-  func refreshUnreported(_ object: ManagedObject, mergeChanges: Bool) throws {
-    if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
+  ///
+  /// - Parameter rows: Rows that were read for the objects to merge. Those of others are read.
+  func refreshUnreported(_ object: ManagedObject, mergeChanges: Bool, _ rows: [ObjectIdentifier: CurrentRow] = [:]) throws {
+    if !isRefreshed(object) { return }
     // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
-    let noted = faults.errors
-    if !isChangedUnread { faults.errors.remove(object.id) }
+    let noted = isChangedUnread ? nil : faults.errors.remove(object.id)
     reading.groups.removeAll()
     storeCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {
-        do { try merge(object) } catch {
-          faults.errors = noted
+        do { try merge(object, rows[ObjectIdentifier(object)]) } catch {
+          if let noted { faults.errors.putBack(noted) }
           throw error
         }
         // From here on the object is changed.
@@ -42,13 +43,35 @@ extension ContextCore {
     observers?.noteRefresh(object)
   }
 
+  /// Whether a refresh has an effect. New objects and those being deleted stay as they are.
+  private func isRefreshed(_ object: ManagedObject) -> Bool {
+    object.flags.isDisjoint(with: [.inserted, .deleted, .detached]) && object.objectKey >= 0
+  }
+
   /// Refreshes all registered objects and keeps their changes. Forgets the errors of objects that aren't registered any more.
   func refreshAllObjects() throws {
     checkIsolation()
     try settleUncertainSave()
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
     faults.errors.keep(ids.contains)
-    try reportingToChildren { for object in objects { try refreshUnreported(object, mergeChanges: true) } }
+    try reportingToChildren {
+      let rows = try rows(toMergeInto: objects)
+      for object in objects { try refreshUnreported(object, mergeChanges: true, rows) }
+    }
+  }
+
+  /// The stored rows of the objects with changes that a refresh keeps, read together. Objects that were deleted have none.
+  private func rows(toMergeInto objects: [ManagedObject]) throws -> [ObjectIdentifier: CurrentRow] {
+    var changed: [EntityIndex: [ObjectKey: ManagedObject]] = [:]
+    for object in objects where object.isUpdated && isRefreshed(object) {
+      changed[object.flags.entityIndex, default: [:]][object.objectKey] = object
+    }
+    if changed.isEmpty { return [:] }
+    var found: [ObjectIdentifier: CurrentRow] = [:]
+    try forEachCurrentRow(changed.mapValues { Array($0.keys) }, in: pinnedStores()) { entity, row in
+      if let object = changed[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
+    }
+    return found
   }
 
   func turnIntoFault(_ object: ManagedObject, keepingTransients: Bool = false) {
@@ -167,15 +190,14 @@ extension ContextCore {
   }
 
   /// Applies an object's changes to its currently saved row.
-  private func merge(_ object: ManagedObject) throws {
+  ///
+  /// - Parameter row: The row; nil to read it.
+  private func merge(_ object: ManagedObject, _ row: CurrentRow?) throws {
     let entity = object.flags.entityIndex
-    let found = try persistentStoreCoordinator.rows(
-      FaultRequest(entity: entity, keys: [object.objectKey]), in: pinnedStores(), requests.ofOthers)
-    guard let run = found.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
+    guard let current = try row ?? rows(toMergeInto: [object])[ObjectIdentifier(object)] else {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
-    let fresh = run.pointer(0)
-    let group = RowGroup(run, entity: entity)
+    let fresh = current.pointer
     if bound.awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
       var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh, in: pool)
@@ -186,8 +208,8 @@ extension ContextCore {
     } else {
       object.row = fresh
     }
-    object.owner = group
-    object.position = 0
+    object.owner = current.group
+    object.position = UInt32(truncatingIfNeeded: current.position)
     object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
   }

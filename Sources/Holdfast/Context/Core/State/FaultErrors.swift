@@ -42,10 +42,25 @@ struct FaultErrors {
     insertionCount += 1
   }
 
-  mutating func remove(_ id: ManagedObjectID) {
-    if unread.isEmpty { return }
-    unread[id] = nil
-    if unread.isEmpty { latest = nil }
+  /// What ``remove(_:)`` has removed.
+  struct Removed {
+    fileprivate let id: ManagedObjectID
+    fileprivate let unread: (order: Int, error: any Error)
+    fileprivate let latest: (any Error)?
+  }
+
+  /// Removes the error of an object. Returns nil if it has none.
+  @discardableResult mutating func remove(_ id: ManagedObjectID) -> Removed? {
+    if unread.isEmpty { return nil }
+    guard let removed = unread.removeValue(forKey: id) else { return nil }
+    defer { if unread.isEmpty { latest = nil } }
+    return Removed(id: id, unread: removed, latest: latest)
+  }
+
+  /// Adds the removed error of an object again. Nothing else has changed since.
+  mutating func putBack(_ removed: Removed) {
+    unread[removed.id] = removed.unread
+    latest = removed.latest
   }
 
   /// Keeps the errors of the objects that the closure accepts, and removes all others.
