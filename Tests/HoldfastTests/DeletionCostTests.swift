@@ -95,4 +95,36 @@ import Testing
     // Sixteen times as many objects; quadratic time would be 256 times as long.
     try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
+
+  /// The bug: for a handler, the other ends of each deleted object were read by a request of their own, if only their rows determine their
+  /// entities.
+  @Test(arguments: TestStore.allCases) func theOtherEndsOfManyDeletedObjectsAreReadTogetherForAHandler(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Owner", relationships: [.toMany("pets", to: "Pet", inverse: "owner")]),
+      EntityDescription("Pet", relationships: [.toOne("owner", to: "Owner", inverse: "pets")]),
+      EntityDescription("Cat", superentity: "Pet"),
+    ])
+    func requests(_ count: Int) throws -> [String: Int] {
+      let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+      for _ in 0..<count {
+        let owner = try setup.insert(entityNamed: "Owner")
+        try setup.insert(entityNamed: "Cat").setValue(.objectID(owner.objectID), forKey: "owner")
+      }
+      try setup.save()
+      let (context, recorder) = try place.recording()
+      var updated: [ManagedObjectID] = []
+      let observation = context.onChange { _, changes in updated += changes.updated }
+      let owners = try context.fetch(FetchRequest<ManagedObject>(entityName: "Owner"))
+      recorder.clear()
+      for owner in owners { context.delete(owner) }
+      try context.processPendingChanges()
+      #expect(updated.count == count && Set(updated).count == count && updated.allSatisfy { $0.entityName == "Cat" })
+      withExtendedLifetime(observation) {}
+      var requests: [String: Int] = [:]
+      for request in recorder.requests { requests["\(request)".prefix { $0 != "(" }.description, default: 0] += 1 }
+      return requests
+    }
+    let (few, many) = (try requests(100), try requests(1_000))
+    #expect(few == many && many["rows"] == 1, "\(few), \(many)")
+  }
 }

@@ -88,6 +88,8 @@ final class ContextObservers {
   private var refreshed: [ManagedObjectID] = []
   /// The objects that lost a destination by a deletion since the last notification.
   private var otherEnds: [ManagedObjectID] = []
+  /// The keys of more such objects, by a superentity. Their entities aren't known yet. Nil if there are none.
+  private(set) var unreadEnds: [EntityIndex: Set<ObjectKey>]?
   /// The reported ``otherEnds`` since the last save. A rollback restores their destinations.
   private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
@@ -125,13 +127,17 @@ final class ContextObservers {
     changeHandlers.removeAll { !$0.isListening }
     willSaveHandlers.removeAll { !$0.isListening }
     didSaveHandlers.removeAll { !$0.isListening }
-    if !hearChanges { _ = take() }
+    if !hearChanges {
+      removeUnreadEnds()
+      _ = take()
+    }
     withExtendedLifetime(former) {}
   }
 
   /// Removes all handlers, and the changes that they haven't received.
   func removeAll() {
     (changeHandlers, willSaveHandlers, didSaveHandlers) = ([], [], [])
+    removeUnreadEnds()
     _ = take()
   }
 
@@ -174,6 +180,17 @@ final class ContextObservers {
     if hearChanges { otherEnds += ids }
   }
 
+  /// Records objects whose relationships lost a deleted object, until their entities are known.
+  func noteUnreadEnds(_ entity: EntityIndex, _ keys: [ObjectKey]) {
+    if !hearChanges || keys.isEmpty { return }
+    var ends = unreadEnds ?? [:]
+    unreadEnds = nil
+    ends[entity, default: []].formUnion(keys)
+    unreadEnds = ends
+  }
+
+  func removeUnreadEnds() { unreadEnds = nil }
+
   /// Records that deletions were saved.
   func noteSave() { toldOtherEnds = [] }
 
@@ -197,6 +214,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     noted = []
     otherEnds = []
+    unreadEnds = nil
     for object in objects where !object.flags.contains(.detached) {
       if object.isInserted { invalidated.append(object.id) } else { refreshed.append(object.id) }
     }
@@ -209,6 +227,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     noted = []
     otherEnds = []
+    unreadEnds = nil
     toldOtherEnds = []
     refreshed = []
     invalidated += objects.map(\.id)

@@ -11,7 +11,7 @@ extension ContextCore {
   /// Applies the delete rules, without calling handlers. Reads outdated lists before.
   func applyDeleteRules() throws {
     try readOutdatedLists()
-    if !deletions.hasUnpropagated { return }
+    if !deletions.hasUnpropagated { return try noteUnreadEnds() }
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer {
@@ -29,6 +29,7 @@ extension ContextCore {
         done.append(object)
       }
     }
+    try noteUnreadEnds()
   }
 
   private func applyDeleteRules(_ object: ManagedObject) throws {
@@ -62,8 +63,27 @@ extension ContextCore {
   private func noteOtherEnds(of object: ManagedObject) throws {
     guard let observers, observers.hearChanges else { return }
     for relationship in object.entity.relationships where graph.model.inverse(of: relationship) != nil {
-      observers.noteOtherEnds(try knownIDs(relationship.destinationIndex, keys(of: object, relationship)))
+      let destination = relationship.destinationIndex
+      var keys = keys(of: object, relationship)
+      if graph.entities[destination].family.count > 1 {
+        // Only their rows determine their entities. They are read together when all rules have been applied.
+        let unread = keys.filter { $0 >= 0 && registered(destination, $0) == nil }
+        observers.noteUnreadEnds(destination, unread)
+        if !unread.isEmpty { keys.removeAll(where: Set(unread).contains) }
+      }
+      observers.noteOtherEnds(try knownIDs(destination, keys))
     }
+  }
+
+  /// Records, for observers, the other ends whose rows determine their entities. Reads these rows.
+  ///
+  /// - Throws: The store's error. The next call tries again.
+  private func noteUnreadEnds() throws {
+    guard let observers, let ends = observers.unreadEnds else { return }
+    for (entity, keys) in ends.sorted(by: { $0.key < $1.key }) {
+      observers.noteOtherEnds(try existingIDs(entity, keys))
+    }
+    observers.removeUnreadEnds()
   }
 
   /// Records, for observers, the owners of relationships without an inverse that lose deleted objects. Only lists in memory tell them.
