@@ -2,6 +2,7 @@ import Foundation
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -40,6 +41,26 @@ import Testing
       throw StoreError(.general, operation: "write a value", reason: "The value isn't in a file.")
     }
     return id
+  }
+
+  /// The bug: while a pin kept the files that saves had replaced, each end of another pin looked at all of these saves.
+  @Test func aReadTakesNoLongerWhileAPinKeepsTheFilesOfManySaves() throws {
+    func time(_ count: Int) throws -> Duration {
+      let files = folder("store \(count)", on: SimulatedFileSystem()), former = UUID()
+      let pin = files.pin()
+      for _ in 0..<count {
+        var changes = SaveRequest.EntityChanges(entity: 0), request = SaveRequest()
+        changes.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
+        request.entities = [changes]
+        try ExternalDataSave(request, model: model, folder: files) { _, _, slots in slots.map { _ in former } }.finish(.committed)
+      }
+      let time = processorTime { for _ in 0..<1_000 { files.pin().end() } }
+      pin.end()
+      files.close()
+      return time
+    }
+    // 128 times as many saves, and as many pins.
+    try expectCost(below: 16, times: { try time(16) }) { try time(2_048) }
   }
 
   /// Expects that each power loss after the first mark leaves a value.

@@ -43,6 +43,7 @@ public final class ExternalDataFolder: Sendable {
     /// The number of saves that gave files up. A pin records it when it begins.
     var moment = 0
     var pins: [Int: Int] = [:]
+    /// In the order of the saves.
     var waiting: [Waiting] = []
   }
 
@@ -204,11 +205,13 @@ public final class ExternalDataFolder: Sendable {
   }
 
   private func removeWaiting() {
-    let free = state.withLock { state in
+    let free = state.withLock { state -> [Waiting] in
       let oldest = state.pins.keys.min() ?? .max
-      let free = state.waiting.filter { $0.moment < oldest }
-      state.waiting.removeAll { $0.moment < oldest }
-      return free
+      // Each end of a request calls this, so it doesn't look at all saves that wait for a pin.
+      guard let first = state.waiting.first, first.moment < oldest else { return [] }
+      let count = state.waiting.firstIndex { $0.moment >= oldest } ?? state.waiting.count
+      defer { state.waiting.removeFirst(count) }
+      return Array(state.waiting[..<count])
     }
     // If removing fails, the note remains and the files are removed on the next opening.
     for one in free { try? remove(one.ids, note: one.note) }
