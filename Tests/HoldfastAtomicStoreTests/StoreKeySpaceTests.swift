@@ -91,6 +91,35 @@ import Testing
     #expect(throws: StoreError.self) { try tables.prepare(request) }
   }
 
+  /// The bug: each new key was looked up in all tables.
+  @Test func newRowsTakeNoLongerWithManyTables() throws {
+    func time(_ count: Int) throws -> Duration {
+      let model = try ManagedObjectModel(entities: (0..<count).map { EntityDescription("Entity\($0)") })
+      let identity = StoreIdentity.intern(storeUUID: "KEY-SPACE-TESTS", model: model)
+      let schema = TableSchema(model: model, identity: identity, keySpace: .store)
+      func insertion(_ place: Int, _ keys: ClosedRange<Int64>) throws -> SaveRequest.EntityChanges {
+        let entity = model.entities[place], builder = RowBatchBuilder(entity: entity, identity: identity)
+        var changes = SaveRequest.EntityChanges(entity: entity.index)
+        for key in keys {
+          try builder.append(key: ObjectKey(key), version: 1, values: [])
+          if builder.isFull { changes.inserted.append(builder.seal()) }
+        }
+        if builder.count > 0 { changes.inserted.append(builder.seal()) }
+        return changes
+      }
+      var filling = SaveRequest(), adding = SaveRequest()
+      filling.entities = try (0..<count).map { try insertion($0, Int64($0 + 1)...Int64($0 + 1)) }
+      adding.entities = [try insertion(0, 1_001...21_000)]
+      let filled = try TableSave.next(filling, after: TableGeneration(empty: schema))
+      return try processorTime {
+        let next = try TableSave.next(adding, after: filled)
+        #expect(next.rowCount(of: 0) == 20_001)
+      }
+    }
+    // Sixteen times as many tables, and as many rows.
+    try expectCost(below: 3, times: { try time(25) }) { try time(400) }
+  }
+
   @Test func aSetOfKeysAnswersWhetherOneIsNew() {
     var keys = KeySet(), model: Set<Int64> = []
     var numbers = SeededGenerator(seed: 3)

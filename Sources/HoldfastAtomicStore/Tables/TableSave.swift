@@ -176,14 +176,17 @@ struct TableSave {
   /// If keys are unique in the entire store, throws if an inserted row has the key of a row in any table.
   private func compareKeysOfAll() throws {
     if schema.keySpace == .family { return }
-    let filled = tables.filter { $0.count > 0 }
+    let filled = tables.filter { $0.count > 0 }.map { (table: $0, largestKey: $0.largestKey) }
     var taken = KeySet()
     for changes in request.entities {
       for batch in changes.inserted {
         batch.load()
+        // New keys mostly are larger than all others, so no table has to be searched.
+        let least = (0..<batch.count).reduce(ObjectKey(.max)) { min($0, batch.pointer($1).key) }
+        let near = filled.filter { $0.largestKey >= least }
         for index in 0..<batch.count {
           let key = batch.pointer(index).key
-          if !taken.insert(key.rawValue) || filled.contains(where: { !$0.location(key).isNone }) {
+          if !taken.insert(key.rawValue) || near.contains(where: { !$0.table.location(key).isNone }) {
             throw TableError.repeatedKey(schema.model.entities[changes.entity], key)
           }
         }
