@@ -17,12 +17,15 @@ extension PersistentStoreCoordinator {
   }
 
   /// Discards cached rows if another process may have saved since they were read. Call it before using them.
-  func noticeOtherProcesses() {
-    for store in storeSet.stores {
-      store.ifOthersHaveSaved {
-        rowCache.removeAll()
-        saveCount.add(1, ordering: .releasing)
-      }
+  func noticeOtherProcesses() { for store in storeSet.stores { noticeOtherProcesses(in: store) } }
+
+  /// The same before using the row of a key. Looks only at its store, because each fault calls this.
+  func noticeOtherProcesses(reading key: ObjectKey) { if let store = storeSet.store(ofKey: key) { noticeOtherProcesses(in: store) } }
+
+  private func noticeOtherProcesses(in store: PersistentStore) {
+    store.ifOthersHaveSaved {
+      rowCache.removeAll()
+      saveCount.add(1, ordering: .releasing)
     }
   }
 

@@ -25,6 +25,28 @@ struct MemoryStoreContentsBox {
 
 /// Adding and removing stores, configurations, and metadata.
 @Suite struct StoresTests {
+  // MARK: Costs
+
+  /// The bug: each fault asked all stores whether another process has saved.
+  @Test func aFaultLooksForOtherSavesOnlyInTheStoreOfItsObject() throws {
+    let checks = [SaveChecks(), SaveChecks(), SaveChecks()]
+    let coordinator = try PersistentStoreCoordinator(
+      model: Kennel.model,
+      stores: checks.map { checks in MinimalStore.description(contents: MinimalStore.Contents()).wrapped { CheckedStore($0, checks) } })
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dogs = (0..<10).map { context.dog("Dog \($0)") }
+    for dog in dogs { try context.assign(dog, to: coordinator.persistentStores[1]) }
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let before = checks.map { $0.count.load(ordering: .relaxed) }
+    for dog in dogs {
+      let same = try #require(try other.object(with: dog.objectID) as? Dog)
+      #expect(same.isFault && same.name == dog.name)
+    }
+    let counts = zip(checks, before).map { $0.count.load(ordering: .relaxed) - $1 }
+    #expect(counts == [0, 10, 0])
+  }
+
   // MARK: Adding and removing
 
   @Test(arguments: StorePair.allCases) func aStoreThatIsAddedIsSeenByTheNextFetch(_ pair: StorePair) throws {
@@ -399,5 +421,27 @@ private final class WatchedStore: ForwardingStore {
   func close() throws {
     willClose()
     try base.close()
+  }
+}
+
+/// Counts the checks for saves of other processes.
+private final class SaveChecks: Sendable {
+  let count = Atomic(0)
+}
+
+/// A store whose checks for saves of other processes are counted, and find none.
+private final class CheckedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let checks: SaveChecks
+
+  init(_ base: any IncrementalStore, _ checks: SaveChecks) { (self.base, self.checks) = (base, checks) }
+
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    let metadata = try base.open(model: model, host: host)
+    host.setCheckForOtherSaves { [checks] in
+      checks.count.add(1, ordering: .relaxed)
+      return false
+    }
+    return metadata
   }
 }

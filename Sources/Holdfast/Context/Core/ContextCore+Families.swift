@@ -64,7 +64,7 @@ extension ContextCore {
   private func read(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     let isResident = places.hasResidentRow(key)
-    if !isResident && readsNewest { coordinator.noticeOtherProcesses() }
+    if !isResident && readsNewest { coordinator.noticeOtherProcesses(reading: key) }
     if !isResident,
       let (batch, index) = cachedRow(entity, key),
       let concrete = coordinator.entityIndex(of: batch), family.contains(concrete)

@@ -56,7 +56,7 @@ extension ContextCore {
     let entity = object.flags.entityIndex
     let coordinator = persistentStoreCoordinator
     let isResident = places.hasResidentRow(object.objectKey)
-    if !isResident && readsNewest { coordinator.noticeOtherProcesses() }
+    if !isResident && readsNewest { coordinator.noticeOtherProcesses(reading: object.objectKey) }
     if !isResident, let (batch, index) = cachedRow(entity, object.objectKey) {
       if graph.entities[entity].sharesRoot {
         guard let concrete = coordinator.entityIndex(of: batch), isStillOf(concrete, object) else { return false }
