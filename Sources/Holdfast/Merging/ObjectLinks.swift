@@ -5,8 +5,8 @@ struct ObjectLinks {
   private let object: ManagedObject
   /// The object's relationships with their destinations, in order.
   private var own: [(relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
-  /// The references by relationships without an inverse, with all destinations of the relationship.
-  private var foreign: [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
+  /// The references by relationships without an inverse, with the object's position in an ordered one.
+  private var foreign: [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship, position: Int?)] = []
   /// The object's positions in ordered lists.
   private var positions: [(owner: ManagedObject, index: Int, position: Int)] = []
 
@@ -40,14 +40,29 @@ struct ObjectLinks {
       {
         let family = context.graph.entities[entity.index].family
         for owner in owners where !owner.isDeleted && family.contains(owner.flags.entityIndex) {
-          if refers(owner, relationship) { foreign.append((owner, relationship, context.targets(of: owner, relationship))) }
+          if refers(owner, relationship) { foreign.append((owner, relationship, position(in: owner, relationship))) }
         }
       }
     }
   }
 
+  /// The object's position in an ordered relationship of an owner.
+  ///
+  /// A to-many relationship that isn't in memory is read: it may contain the other object, so that nothing has to be saved.
+  private func position(in owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Int? {
+    if !relationship.isToMany { return nil }
+    let index = relationship.toManyIndex
+    if relationship.isOrdered { return OrderedToMany<ManagedObject>(owner: owner, index: index).firstIndex(of: object) }
+    if owner.toMany?[index].isKnown != true { _ = owner.targets(index) }
+    return nil
+  }
+
   private func refers(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     if relationship.isToMany || relationship.isTransient {
+      // A list of an owner's own has an index. Many objects of one list may be merged.
+      if let states = owner.toMany, states[relationship.toManyIndex].isKnown {
+        return states[relationship.toManyIndex].contents.contains(object.objectKey)
+      }
       // A destination can be added to a list that isn't in memory.
       return owner.knows(object.objectKey, relationship)
         || !relationship.isTransient && owner.toMany?[relationship.toManyIndex].isRecorded(object.objectKey, isAddition: true) == true
@@ -58,7 +73,9 @@ struct ObjectLinks {
   /// Removes the links.
   func cut() {
     for (relationship, _) in own { ObjectLinks.set(object, relationship, []) }
-    for (owner, relationship, destinations) in foreign { ObjectLinks.set(owner, relationship, destinations.filter { $0 !== object }) }
+    for (owner, relationship, _) in foreign {
+      if relationship.isToMany { owner.unlink(relationship.toManyIndex, object) } else { owner.setToOne(relationship, nil) }
+    }
   }
 
   /// Sets the links again, with another object.
@@ -83,13 +100,26 @@ struct ObjectLinks {
         other.setToOne(relationship, destinations[0])
       }
     }
-    for (owner, relationship, destinations) in foreign {
-      ObjectLinks.set(owner, relationship, destinations.map { $0 === object ? other : $0 })
+    for (owner, relationship, position) in foreign {
+      if !relationship.isToMany {
+        owner.setToOne(relationship, other)
+      } else if relationship.isOrdered {
+        ObjectLinks.insert(other, into: OrderedToMany(owner: owner, index: relationship.toManyIndex), at: position)
+      } else {
+        owner.link(relationship.toManyIndex, other)
+      }
     }
     for (owner, index, position) in entered {
       guard let list = owner.orderedList(index), list.contains(other.objectKey) else { continue }
       list.move(other.objectKey, to: min(position, list.visibleCount - 1))
     }
+  }
+
+  /// Inserts an object before a position, or at the end. If the list contains it behind the position, moves it there.
+  private static func insert(_ object: ManagedObject, into list: OrderedToMany<ManagedObject>, at position: Int?) {
+    let place = min(position ?? list.count, list.count)
+    guard let former = list.firstIndex(of: object) else { return list.insert(object, at: place) }
+    if former > place { list.move(from: former, to: place) }
   }
 
   private static func set(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ destinations: [ManagedObject]) {

@@ -403,6 +403,66 @@ import Testing
     try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
+  /// The bug: for each merged object, all objects of a list without an inverse that contained it were removed and added again.
+  @Test(arguments: [false, true]) func aListOfManyNewObjectsBecomesOneOfStoredOnesInLinearTime(isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("List", relationships: [.toMany("breeds", to: "Breed", inverse: nil, isOrdered: isOrdered)]),
+      EntityDescription(
+        "Breed", attributes: [AttributeDescription("number", .integer64, isOptional: true)], uniquenessConstraints: [["number"]]),
+    ])
+    func time(_ count: Int) throws -> Duration {
+      let place = try TestStore.memory.makePlace(model: model, classes: []), setup = try place.context()
+      for number in 0..<count { setup.make("Breed", ["number": .int64(Int64(number))]) }
+      try setup.save()
+      let context = try place.context()
+      context.mergePolicy = .mergeByPropertyObjectTrump
+      let list = context.make("List"), numbers = (0..<count).map { StoreValue.int64(Int64($0 * 7 % count)) }
+      let breeds = numbers.map { context.make("Breed", ["number": $0]) }
+      if isOrdered { try list.ordered(forKey: "breeds").append(contentsOf: breeds) } else { list.many("breeds").formUnion(breeds) }
+      let time = try processorTime { try context.save() }
+      for checked in [context, try place.context()] {
+        let list = try checked.existingObject(with: list.objectID)
+        if isOrdered {
+          #expect(try list.ordered(forKey: "breeds").map { $0["number"] } == numbers)
+        } else {
+          #expect(Set(list.many("breeds").map { $0["number"] }) == Set(numbers))
+        }
+        #expect(try checked.all("Breed").count == count)
+      }
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long. No count is a multiple of 7, so the numbers are different.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
+  }
+
+  /// The other object keeps its position if it comes before the new one, and otherwise takes that of the new one.
+  @Test(arguments: TestStore.allCases) func anObjectInAListTwiceKeepsTheFirstPosition(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("List", relationships: [.toMany("breeds", to: "Breed", inverse: nil, isOrdered: true)]),
+      EntityDescription(
+        "Breed", attributes: [AttributeDescription("name", .string, isOptional: true)], uniquenessConstraints: [["name"]]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let list = setup.make("List"), breeds = ["a", "b", "c", "d"].map { setup.make("Breed", ["name": .string($0)]) }
+    try list.ordered(forKey: "breeds").append(contentsOf: breeds)
+    try setup.save()
+    for (position, names) in [(0, ["c", "a", "b", "d"]), (1, ["a", "c", "b", "d"]), (3, ["a", "b", "c", "d"]), (4, ["a", "b", "c", "d"])] {
+      let expected = names.map { StoreValue.string($0) }
+      let context = try place.context()
+      context.mergePolicy = .mergeByPropertyObjectTrump
+      let same = try context.existingObject(with: list.objectID).ordered(forKey: "breeds")
+      same.insert(context.make("Breed", ["name": .string("c")]), at: position)
+      try context.save()
+      #expect(same.map { $0["name"] } == expected && !context.hasChanges, "\(position)")
+      let other = try place.context().existingObject(with: list.objectID).ordered(forKey: "breeds")
+      #expect(other.map { $0["name"] } == expected, "\(position)")
+      try setup.refreshAllObjects()
+      let former = try list.ordered(forKey: "breeds")
+      former.replaceAll(with: breeds)
+      try setup.save()
+    }
+  }
+
   /// The same save changes the object that has the value already. Either of them is the first one.
   @Test(arguments: TestStore.allCases, [false, true])
   func aChangedObjectIsRevertedAlsoIfTheOtherOneIsChanged(_ store: TestStore, _ isFirst: Bool) throws {
