@@ -11,6 +11,14 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
     let prefixes: [ManagedObjectID]
     /// Whether the store keeps all rows in memory, with the coordinator's keys.
     let hasResidentRows: Bool
+
+    /// The index of the entity with a number in the store's IDs; nil if the model doesn't have it.
+    fileprivate func entityIndex(_ number: UInt16) -> Int? {
+      // Usually the numbers of a model's entities are consecutive. They aren't if another model has been opened with the store before.
+      let likely = Int(number) - Int(prefixes.first?.entityNumber ?? 0)
+      if likely >= 0, likely < prefixes.count, prefixes[likely].entityNumber == number { return likely }
+      return prefixes.firstIndex { $0.entityNumber == number }
+    }
   }
 
   private let model: ManagedObjectModel
@@ -82,11 +90,8 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
   func entityIndex(of batch: RowBatch) -> EntityIndex? {
     guard let prefix = batch.idPrefix, let place = place(ofStore: prefix.storeNumber) else { return nil }
-    let prefixes = entries[place].prefixes
-    for index in prefixes.indices where prefixes[index].entityNumber == prefix.entityNumber {
-      return batch.layout == model.entities[index].layout ? EntityIndex(index) : nil
-    }
-    return nil
+    guard let index = entries[place].entityIndex(prefix.entityNumber) else { return nil }
+    return batch.layout == model.entities[index].layout ? EntityIndex(index) : nil
   }
 
   /// Whether the store keeps the rows of a batch in memory.

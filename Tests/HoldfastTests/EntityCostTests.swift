@@ -4,8 +4,8 @@ import Testing
 
 @testable import Holdfast
 
-/// The cost of saves in models with many entities.
-@Suite(.serialized, .ownThreads) struct SaveCostTests {
+/// The cost of saves and requests in models with many entities.
+@Suite(.serialized, .ownThreads) struct EntityCostTests {
   /// The bug: for each many-to-many and each ordered relationship of the model, a save passed over all new and all updated objects.
   @Test func aSaveTakesNoLongerForEntitiesWithoutChanges() throws {
     func time(entities: Int) throws -> Duration {
@@ -59,5 +59,22 @@ import Testing
       return time
     }
     try expectCost(below: 3, times: { try time(entities: 25) }) { try time(entities: 400) }
+  }
+
+  /// The bug: the entity of each batch of rows was searched among all entities, several times for each request.
+  @Test func findingTheEntityOfRowsTakesNoLongerWithManyEntities() throws {
+    func time(entities: Int) throws -> Duration {
+      let model = try ManagedObjectModel(entities: (0..<entities).map { EntityDescription("Entity\($0)") })
+      let place = try TestStore.memory.makePlace(model: model, classes: []), coordinator = try place.coordinator()
+      let entity = model.entities[entities - 1]
+      let builder = RowBatchBuilder(entity: entity, identity: coordinator.persistentStores[0].identity)
+      try builder.append(key: 1, version: 1, values: [])
+      let batch = builder.seal()
+      var found = 0
+      let time = processorTime { for _ in 0..<10_000 where coordinator.entityIndex(of: batch) == entity.index { found += 1 } }
+      #expect(found == 10_000)
+      return time
+    }
+    try expectCost(below: 8, times: { try time(entities: 10) }) { try time(entities: 4_000) }
   }
 }
