@@ -140,4 +140,71 @@ import Testing
       #expect(next == .null, "\(store)")
     }
   }
+
+  // MARK: Costs
+
+  private static let owners = Result {
+    try ManagedObjectModel(entities: [
+      EntityDescription("Owner", relationships: [.toMany("pets", to: "Pet", inverse: "owner")]),
+      EntityDescription("Pet", relationships: [.toOne("owner", to: "Owner", inverse: "pets")]),
+    ])
+  }
+
+  /// New pets, each with a new owner.
+  private func pets(_ count: Int, in context: ManagedObjectContext) throws -> [ManagedObject] {
+    try (0..<count).map { _ in
+      let owner = try context.insert(entityNamed: "Owner"), pet = try context.insert(entityNamed: "Pet")
+      try pet.setValue(.objectID(owner.objectID), forKey: "owner")
+      return pet
+    }
+  }
+
+  /// Expects that pets have permanent IDs, and each an owner of its own.
+  private func expectOwners(_ pets: [ManagedObject], in context: ManagedObjectContext) throws {
+    for pet in pets {
+      guard case .objectID(let id)? = try pet.value(forKey: "owner").storeValue else {
+        Issue.record("\(pet) has no owner.")
+        continue
+      }
+      let owner = try #require(context.registeredObject(for: id))
+      #expect(try Array(owner.toMany(forKey: "pets")) == [pet] && !pet.objectID.isTemporaryID)
+    }
+  }
+
+  /// The bug: each call passed over all changed objects.
+  @Test func permanentIDsOfOneObjectTakeNoLongerWithManyChanges() throws {
+    func time(_ count: Int) throws -> Duration {
+      let context = try TestStore.memory.makePlace(model: Self.owners.get(), classes: []).context()
+      let pets = try pets(count, in: context)
+      let time = try processorTime { for pet in pets { try context.obtainPermanentIDs(for: [pet]) } }
+      try expectOwners(pets, in: context)
+      try context.save()
+      try expectOwners(pets, in: context)
+      return time
+    }
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
+    try expectCost(below: 40, times: { try time(500) }) { try time(8_000) }
+  }
+
+  /// The bug: each request of a child after an insertion in its parent passed over all changes of the parent.
+  @Test func identifyingNewObjectsOfAParentTakesNoLongerWithManyChanges() throws {
+    func time(_ count: Int) throws -> Duration {
+      let parent = try TestStore.memory.makePlace(model: Self.owners.get(), classes: []).context()
+      let child = ManagedObjectContext(parent: parent)
+      // Each request of the child calls it.
+      let store = try #require(child.persistentStoreCoordinator.persistentStores[0].base as? ParentStore)
+      var pets: [ManagedObject] = []
+      let time = try processorTime {
+        for _ in 0..<count {
+          pets += try self.pets(1, in: parent)
+          try store.identifyNewObjects()
+        }
+      }
+      try expectOwners(pets, in: parent)
+      try parent.save()
+      try expectOwners(pets, in: parent)
+      return time
+    }
+    try expectCost(below: 40, times: { try time(500) }) { try time(8_000) }
+  }
 }

@@ -31,6 +31,8 @@ final class ChildContexts {
   private var fullCount = 8
   /// The context's next temporary key when its new objects were last given permanent keys; nil if they never were.
   var identifiedKey: ObjectKey?
+  /// The number of changed objects at that time, among which all new ones have permanent keys, and ``ChangeSet/removalCount``.
+  var identified = (count: 0, removalCount: 0)
   /// How often the rows of objects have changed in the context without a new version of the stored row.
   private var counts = ObjectTable<Int64>()
   /// What children know of unsaved changes, until these are saved or discarded.

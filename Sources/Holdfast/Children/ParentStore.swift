@@ -125,9 +125,12 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   func identifyNewObjects() throws {
     let next = parent.temporaryIDs.nextKey
     if next == children.identifiedKey { return }
-    let new = parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted }
+    // Only objects that have changed since can be new.
+    let former = children.identified, count = parent.changes.objects.count
+    let start = former.removalCount == parent.changes.removalCount ? former.count : 0
+    let new = parent.changes.objects[start...].filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted }
     if !new.isEmpty { try parent.obtainPermanentIDs(for: Array(new), isForChild: true) }
-    children.identifiedKey = next
+    (children.identifiedKey, children.identified) = (next, (count, parent.changes.removalCount))
   }
 }
 

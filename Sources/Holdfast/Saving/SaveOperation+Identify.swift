@@ -18,7 +18,7 @@ extension SaveOperation {
         return true
       }
     }
-    let referrers = context.changes.objects
+    let referrers = context.referrers(to: objects)
     for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
   }
 
@@ -30,7 +30,8 @@ extension SaveOperation {
     try divideAmongStores()
     keys.reserve(from: object.objectKey, to: object.objectKey)
     keys.set(key, for: object.objectKey)
-    for part in parts { usePermanentKeys(of: part, in: context.changes.objects) { savedKey($0) ?? $0 } }
+    let referrers = context.referrers(to: inserted)
+    for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
   }
 
   /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
@@ -89,5 +90,37 @@ extension SaveOperation {
       conflicts[place].objectID = known[conflicts[place].objectID] ?? conflicts[place].objectID
       conflicts[place].existing = conflicts[place].existing.map { known[$0] ?? $0 }
     }
+  }
+}
+
+extension ContextCore {
+  /// The changed objects that may have links to new objects, and these themselves.
+  ///
+  /// No store has links of a new object, so both ends have recorded each of them, and the other ends of the new objects' links are enough.
+  ///
+  /// These are all changed objects if relationships without an inverse lead to the new ones, or if objects are being deleted. Deleted objects
+  /// keep links that the other end has lost, because the deletion can be reverted.
+  fileprivate func referrers(to new: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
+    let areMany = new.count >= changes.objects.count / 8
+    if areMany || deletions.hasMarkedObjects || graph.hasTransientLinks || new.contains(where: { graph.isReferencedOneWay[$0.plan.root] }) {
+      return changes.objects
+    }
+    var found = new, known = Set(new.lazy.map { ObjectIdentifier($0) })
+    for object in new {
+      for relationship in object.entity.relationships {
+        for key in recordedKeys(of: object, relationship) {
+          guard let other = registered(relationship.destinationIndex, key), known.insert(ObjectIdentifier(other)).inserted else { continue }
+          found.append(other)
+        }
+      }
+    }
+    return found
+  }
+
+  /// The keys of a new object's destinations.
+  private func recordedKeys(of new: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
+    if relationship.isToMany { return new.toMany?[relationship.toManyIndex].contents.keys ?? [] }
+    guard let row = new.row, row.isPresent(relationship.slot) else { return [] }
+    return [row.key(relationship.slot)]
   }
 }

@@ -112,6 +112,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let hasPairs: Bool
   /// The many-to-many relationships with an inverse, by entity. Both ends record every change.
   let manyToMany: [[LinkPlan]]
+  /// Whether relationships without an inverse lead to objects of a root entity, by entity. False for other entities.
+  let isReferencedOneWay: [Bool]
   /// How to compute derived attributes; nil if the model has none.
   let derivations: DerivationPlan?
 
@@ -144,6 +146,13 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     manyToMany = model.entities.map { entity in
       entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex != LinkPlan.none }
     }
+    var isReferencedOneWay = Array(repeating: false, count: model.entities.count)
+    for entity in model.entities {
+      for relationship in entity.ownRelationships where model.inverse(of: relationship) == nil {
+        isReferencedOneWay[model.destination(of: relationship).rootIndex.rawValue] = true
+      }
+    }
+    self.isReferencedOneWay = isReferencedOneWay
     derivations = DerivationPlan(model)
   }
 

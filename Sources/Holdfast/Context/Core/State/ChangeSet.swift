@@ -6,6 +6,8 @@ struct ChangeSet {
   ///
   /// An object whose changes cancelled each other out stays until the next save.
   private(set) var objects: ContiguousArray<ManagedObject> = []
+  /// Increases whenever objects are removed from ``objects``, so that others have other positions.
+  private(set) var removalCount = 0
   /// The number of objects of each entity, without those of its subentities.
   private(set) var counts: ContiguousArray<Int>
   /// Values that couldn't be encoded when they were set; the next save reports them.
@@ -36,6 +38,7 @@ struct ChangeSet {
     let keys = Set(rest.lazy.map(\.objectKey)), unsaved = assignments?.filter { keys.contains($0.key) }
     assignments = unsaved?.isEmpty == false ? unsaved : nil
     objects = []
+    removalCount += 1
     for entity in counts.indices { counts[entity] = 0 }
     rest.forEach { append($0) }
   }
@@ -43,6 +46,7 @@ struct ChangeSet {
   /// Removes and returns all objects, but not what is known about them.
   mutating func takeAll() -> ContiguousArray<ManagedObject> {
     defer { objects = [] }
+    removalCount += 1
     for entity in counts.indices { counts[entity] = 0 }
     return objects
   }
@@ -50,6 +54,7 @@ struct ChangeSet {
   /// Removes all objects.
   mutating func removeAll() {
     objects = []
+    removalCount += 1
     for entity in counts.indices { counts[entity] = 0 }
     refusedValues = []
     assignments = nil
