@@ -116,11 +116,11 @@ enum ConstantForm: Hashable {
 
   private static func integer(_ number: Decimal) -> ConstantForm {
     if number.isNaN { return .never }
-    let digits = DecimalText.digits(number)
-    let parts = digits.split(separator: ".", maxSplits: 1)
+    let digits = number.description, parts = digits.split(separator: ".", maxSplits: 1)
     let isNegative = digits.utf8.first == UInt8(ascii: "-")
     guard let whole = Int64(parts[0]) else { return .above(.real(isNegative ? -.infinity : .infinity)) }
-    if parts.count == 1 { return .exact(.integer(whole)) }
+    // A number that was normalized can have zeros at the end of its fraction.
+    if parts.count == 1 || parts[1].allSatisfy({ $0 == "0" }) { return .exact(.integer(whole)) }
     guard isNegative else { return .above(.integer(whole)) }
     return whole == .min ? .above(.real(-.infinity)) : .above(.integer(whole - 1))
   }
