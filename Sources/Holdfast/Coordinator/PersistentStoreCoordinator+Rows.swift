@@ -79,7 +79,7 @@ extension PersistentStoreCoordinator {
       for batch in answer.rows { publish(batch, in: cache, readIn: epoch) }
     }
     let relationship = model.entities[request.entity].relationships[request.relationship]
-    try answer.check(request, store.locationDescription, isOrdered: relationship.isOrdered)
+    try answer.check(request, path: store.locationDescription, isOrdered: relationship.isOrdered)
     return answer
   }
 

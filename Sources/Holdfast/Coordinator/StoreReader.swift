@@ -80,7 +80,7 @@ final class StoreReader: RelatedRowReader {
       for half in request.sources.windows(of: (request.sources.count + 1) / 2) { try relationships(request.of(half), store, body) }
       return
     }
-    try answer.check(request, store.locationDescription, isOrdered: false)
+    try answer.check(request, path: store.locationDescription, isOrdered: false)
     for (place, source) in request.sources.enumerated() {
       body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
     }

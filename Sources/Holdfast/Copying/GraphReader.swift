@@ -171,7 +171,7 @@ package final class GraphReader {
       let half = owners.count / 2
       return try targets(of: Array(owners[..<half]), relationship) + targets(of: Array(owners[half...]), relationship)
     }
-    try answer.check(request, path, isOrdered: relationship.isOrdered)
+    try answer.check(request, path: path, isOrdered: relationship.isOrdered)
     return owners.indices.map { index in
       let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
       let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }

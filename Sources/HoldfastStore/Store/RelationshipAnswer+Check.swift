@@ -1,10 +1,12 @@
 extension RelationshipAnswer {
-  /// Throws if the answer doesn't match a request.
+  /// Checks that the answer matches a request. The framework does; a store that reads the answers of another one does so before it uses them.
   ///
   /// - Parameters:
-  ///   - path: The store's location, for the error.
+  ///   - request: The request that was answered.
+  ///   - path: The store's location, for the error; nil if unknown.
   ///   - isOrdered: Whether order keys are needed.
-  package func check(_ request: RelationshipRequest, _ path: String?, isOrdered: Bool) throws(StoreError) {
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/damaged`` if it doesn't.
+  public func check(_ request: RelationshipRequest, path: String?, isOrdered: Bool) throws(StoreError) {
     func damaged(_ reason: String) -> StoreError {
       StoreError(.damaged, operation: "read a relationship", path: path, reason: reason)
     }

@@ -30,7 +30,7 @@ extension IncrementalStore {
       try readDestinations(of: sources[..<middle], request, in: view, options: options, body)
       return try readDestinations(of: sources[middle...], request, in: view, options: options, body)
     }
-    try answer.check(part, nil, isOrdered: false)
+    try answer.check(part, path: nil, isOrdered: false)
     for (place, source) in sources.enumerated() {
       body(source, answer, Int(answer.offsets[place])..<Int(answer.offsets[place + 1]))
     }
