@@ -86,12 +86,14 @@ struct ConflictResolution {
     return chosen
   }
 
-  /// Throws if a deleted object can't be inserted again with all its values.
+  /// Throws if a deleted object can't be inserted again with all its values, or not now.
   private func checkInsertable(_ object: ManagedObject) throws {
     guard let row = object.row, !object.isInaccessible else { throw error }
     // The store removes the external files of a deleted object.
     for slot in object.entity.layout.slots where row.isExternal(slot, object.entity.layout) {
-      do { _ = try object.attributeValue(slot, row) } catch {
+      do { _ = try object.attributeValue(slot, row) } catch let error as StoreError
+        where [.missingExternalData, .damaged, .tooLarge].contains(error.code)
+      {
         throw PersistenceError(
           self.error.code, objectID: object.id, property: object.entity.slots[slot].name,
           reason: "The deleted object can't be inserted again, because the file of a value is gone. Set the value, or discard the changes.",

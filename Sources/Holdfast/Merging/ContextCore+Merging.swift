@@ -168,7 +168,7 @@ extension ContextCore {
     guard let row = object.row else { return }
     let layout = object.entity.layout, plan = object.plan
     // The store removes the external files of a deleted object.
-    let values = try layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try remainingValue($0, of: object, row)) }
+    let values = try layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try object.attributeValue($0, row)) }
     // Reading the lost links drops the record of an addition to a list in memory that contains it already.
     let added = (0..<plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }
     try forgetLostLinks(of: object)
@@ -193,17 +193,6 @@ extension ContextCore {
     }
     noteChange(object)
     for (slot, value) in values { object.set(slot, value) }
-  }
-
-  /// The value in an external file that a deleted row names; null if the file is gone or damaged.
-  ///
-  /// - Throws: Other errors, because the file may be readable later.
-  private func remainingValue(_ slot: SlotIndex, of object: ManagedObject, _ row: RowPointer) throws -> StoreValue {
-    do { return try object.attributeValue(slot, row) } catch let error as StoreError
-      where [.missingExternalData, .damaged, .tooLarge].contains(error.code)
-    {
-      return .null
-    }
   }
 
   /// Makes an object that this context inserts again an update of the row that another context has inserted before it.
