@@ -129,6 +129,19 @@
       }
     }
 
+    @Test(arguments: stores.indices) func aCoordinatorWithoutAContainerUsesTheTransformersOfTheClasses(_ store: Int) throws {
+      let folder = TemporaryFolder(), classes: [ManagedObject.Type] = [Archive.Record.self, Archive.Room.self]
+      var transformers = AttributeTransformerRegistry()
+      try transformers.registerCodableAttributes(of: classes)
+      let coordinator = try PersistentStoreCoordinator(
+        model: .declared(by: classes), transformers: transformers, store: EntityTests.stores[store](folder))
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
+      _ = Archive.Record(context: context, colour: Archive.Colour(red: 1, blue: 2), room: Archive.Room(context: context))
+      try context.save()
+      let other = try ManagedObjectContext(coordinator: coordinator, classes: classes)
+      #expect(try other.fetch(FetchRequest<Archive.Record>()).map(\.colour) == [Archive.Colour(red: 1, blue: 2)])
+    }
+
     @Test(arguments: stores.indices) func rulesOfElementsApplyToTheAttribute(_ store: Int) throws {
       let folder = TemporaryFolder()
       let container = try PersistentContainer(for: Archive.Record.self, store: EntityTests.stores[store](folder))
