@@ -18,9 +18,15 @@ import Testing
       var second = first
       for _ in 0..<Int.random(in: 1...5, using: &one) { second.change(&one) }
       let (old, new) = (try first.model(), try second.model())
-      do { _ = try MappingModel.inferred(from: old, to: new) } catch {
+      let isRefused = second.needsDecision(since: first)
+      do {
+        _ = try MappingModel.inferred(from: old, to: new)
+        #expect(!isRefused, "HOLDFAST_SEED=\(seed): nothing was asked")
+      } catch {
+        #expect(isRefused && error.code == .inferredMappingModel, "HOLDFAST_SEED=\(seed): \(error)")
+      }
+      if isRefused {
         refusals += 1
-        Issue.record("HOLDFAST_SEED=\(seed): \(error)")
         continue
       }
       let expected = graph.lines(first, second), unsettled = second.newlyOrdered(since: first)
@@ -45,7 +51,7 @@ import Testing
         #expect(lines.count == expected.count + new.entities.count { !$0.isAbstract }, "HOLDFAST_SEED=\(seed) \(store)")
       }
     }
-    #expect(refusals == 0)
+    #expect(refusals * 2 < rounds)
   }
 
   /// The tables and indexes are those of a new store.
@@ -163,7 +169,7 @@ struct RandomModel {
   }
 
   mutating func change(_ random: inout SeededGenerator) {
-    switch Int.random(in: 0..<12, using: &random) {
+    switch Int.random(in: 0..<14, using: &random) {
     case 0: addEntity(&random)
     case 1: removeEntity(&random)
     case 2:
@@ -202,11 +208,28 @@ struct RandomModel {
         if end.formerName == nil { end.formerName = end.name }
         end.name = new
       }
+    case 11: changeSuperentity(&random)
+    case 12: moveAttribute(&random)
     default:
       changeEnd(&random) { end in
         if end.isToMany { end.isOrdered.toggle() } else { end.isToMany = true }
       }
     }
+  }
+
+  private mutating func changeSuperentity(_ random: inout SeededGenerator) {
+    let place = Int.random(in: entities.indices, using: &random), id = entities[place].id
+    let others = entities.map(\.id).filter { !isKind($0, of: id) }
+    entities[place].parent = ([nil] + others).randomElement(using: &random) ?? nil
+  }
+
+  /// An attribute moves to the superentity or to a subentity.
+  private mutating func moveAttribute(_ random: inout SeededGenerator) {
+    guard let place = entities.indices.filter({ !entities[$0].attributes.isEmpty }).randomElement(using: &random) else { return }
+    let neighbours = entities.indices.filter { entities[$0].id == entities[place].parent || entities[$0].parent == entities[place].id }
+    guard let other = neighbours.randomElement(using: &random) else { return }
+    entities[other].attributes.append(
+      entities[place].attributes.remove(at: Int.random(in: entities[place].attributes.indices, using: &random)))
   }
 
   private mutating func changeAttribute(
@@ -249,6 +272,8 @@ struct RandomModel {
     return [entity] + (entity.parent.map { chain($0) } ?? [])
   }
 
+  func isKind(_ id: Int, of other: Int) -> Bool { chain(id).contains { $0.id == other } }
+
   /// The ends that an entity has, with the number of the pair and the place in it.
   func ends(of id: Int) -> [(pair: Int, place: Int, end: End)] {
     let chain = chain(id).map(\.id)
@@ -283,6 +308,20 @@ struct RandomModel {
         }
         return description
       })
+  }
+
+  /// Whether families of entities come together, or objects that could be linked no longer can be.
+  func needsDecision(since first: RandomModel) -> Bool {
+    let kept = entities.compactMap { first.entity($0.id) }
+    let families = Dictionary(grouping: kept) { chain($0.id).last?.id }
+    let comesTogether = families.values.contains { family in Set(family.map { first.chain($0.id).last?.id }).count > 1 }
+    let losesLinks = pairs.contains { pair in
+      guard let former = first.pairs.first(where: { $0.id == pair.id }) else { return false }
+      let kinds = former.ends.map { end in kept.filter { !$0.isAbstract && first.isKind($0.id, of: end.entity) } }
+      if kinds.contains(where: \.isEmpty) { return false }
+      return zip(kinds, pair.ends).contains { kinds, end in kinds.contains { !isKind($0.id, of: end.entity) } }
+    }
+    return comesTogether || losesLinks
   }
 
   /// The names of the relationships whose order is new, so that it isn't known.
