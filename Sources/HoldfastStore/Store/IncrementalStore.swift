@@ -236,9 +236,9 @@ public protocol ReadView: AnyObject, Sendable {
 public enum RowSelection: Sendable {
   /// All rows, in batch order.
   case all
-  /// The row at this index.
+  /// The row at this index, which the batch must have.
   case one(Int)
-  /// The rows at these indexes, in this order.
+  /// The rows at these indexes, in this order. The batch must have all of them; sinks don't check it.
   case rows([UInt32])
 }
 

@@ -307,12 +307,15 @@ public final class RowBatchBuilder {
   }
 
   @usableFromInline func growBytes(to needed: Int) {
-    grow(to: max(needed + 8, capacity < 65_536 ? capacity * 2 : capacity + capacity / 4), false)
+    let roomy = capacity < 65_536 ? capacity * 2 : capacity + capacity / 4
+    grow(to: max(needed + 8, min(roomy, Self.maximumByteCount)), false)
   }
 
+  /// The bit above an offset marks external values.
+  private static let maximumByteCount = 1 << 31 - 1
+
   private func grow(to needed: Int, _ isNew: Bool) {
-    // The bit above the offset marks external values.
-    precondition(needed < 1 << 31, "A batch can't be larger than 2 GiB.")
+    precondition(needed <= Self.maximumByteCount, "A batch can't be larger than 2 GiB.")
     capacity = needed
     guard let grown = realloc(isNew ? nil : base, capacity) else {
       preconditionFailure("Out of memory: \(capacity) bytes of rows couldn't be allocated.")
