@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastXMLStore
 import TestSupport
 import Testing
