@@ -192,7 +192,7 @@ struct Planner {
     return !mayBeExternal(left) && !mayBeExternal(right)
   }
 
-  /// Whether the types of a property and a constant can be compared.
+  /// Whether the types of two values can be compared.
   ///
   /// Other comparisons are left to the evaluator, which refuses them, so a store never receives them.
   private func areComparable(
@@ -206,7 +206,7 @@ struct Planner {
     case (.object, .constant(let constant)), (.constant(let constant), .object):
       if case .objectID = constant { return op == .equalTo || op == .notEqualTo }
       return false
-    default: return true
+    default: return (try? ComparisonCheck.areComparable(left, op, right, entity, model)) ?? false
     }
   }
 

@@ -159,6 +159,11 @@ struct PredicateCompiler {
     if case .constant(let value) = left, let mirrored = op.mirrored {
       return try comparison(right, mirrored, constant: value, folding, entity)
     }
+    guard try ComparisonCheck.areComparable(left, op, right, entity, model) else {
+      throw QueryError(
+        entity: entity.name, part: "\(left) \(op) \(right)",
+        reason: "A to-one relationship or SELF can only be compared with one that has the same root entity, for equality.")
+    }
     let first = try reader(left, entity), second = try reader(right, entity)
     return { row, source in ValueComparison.holds(first(row, source), op, second(row, source), folding) }
   }

@@ -137,6 +137,33 @@ public enum ComparisonCheck {
     throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) can't be compared with this constant.")
   }
 
+  /// Whether two expressions, neither of them a constant, can be compared.
+  ///
+  /// The values of to-one relationships and of `SELF` are keys. So they can only equal others with the same root entity.
+  package static func areComparable(
+    _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity,
+    _ model: ManagedObjectModel
+  ) throws(QueryError) -> Bool {
+    let roots = (try rootOfKeys(left, entity, model), try rootOfKeys(right, entity, model))
+    if roots == (nil, nil) { return true }
+    return roots.0 == roots.1 && (op == .equalTo || op == .notEqualTo)
+  }
+
+  private static func rootOfKeys(
+    _ expression: QueryExpression, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
+  ) throws(QueryError) -> EntityIndex? {
+    switch expression {
+    case .object: entity.rootIndex
+    case .property(let path):
+      if case .toOne(let destination)? = try ResolvedPath(path, from: entity, in: model).column(in: model) {
+        model.entities[destination].rootIndex
+      } else {
+        nil
+      }
+    default: nil
+    }
+  }
+
   /// Refuses remainders of values that aren't whole numbers, and divisors that aren't positive.
   static func check(
     remainderOf part: QueryExpression, by divisor: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel

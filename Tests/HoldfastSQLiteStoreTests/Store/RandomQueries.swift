@@ -151,8 +151,11 @@ struct RandomGraph {
         ? .between(.property(path), constant(column), constant(column))
         : .membership(.property(path), (0..<random.next() % 9).map { _ in constant(column) })
     case 4:
-      let (left, _) = path(entity), (right, _) = path(entity)
-      return .comparison(.property(left), pick(orders), .property(right), folding())
+      let (left, column) = path(entity), isKey = column.cellKind == .key
+      var right = path(entity)
+      // Relationships can only be compared with those to objects of the same family. There is one root entity in queries.
+      while (right.1.cellKind == .key) != isKey { right = path(entity) }
+      return .comparison(.property(left), pick(isKey ? [.equalTo, .notEqualTo] : orders), .property(right.0), folding())
     case 5:
       let (left, _) = path(entity, text: true), (right, _) = path(entity, text: true)
       return .comparison(.property(left), pick(ComparisonOperator.allCases), .property(right), folding())
