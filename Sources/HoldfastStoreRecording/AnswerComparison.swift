@@ -63,46 +63,4 @@ struct AnswerComparison {
       for index in 0..<batch.count { body(Row(batch: batch, index: index), entity) }
     }
   }
-
-  // MARK: Groups
-
-  /// Whether groups differ only by the rounding of sums and averages, which depends on the order of the rows.
-  func areEqualGroups(_ expected: [RowBatch], _ actual: [RowBatch], _ plan: AggregatePlan) -> Bool {
-    let groups = (groups(expected, plan, recorded), groups(actual, plan, replayed))
-    guard groups.0.count == groups.1.count else { return false }
-    return groups.0.allSatisfy { group, numbers in
-      guard let others = groups.1[group], others.count == numbers.count else { return false }
-      return zip(numbers, others).allSatisfy { abs($0 - $1) <= 1e-9 * max(abs($0), abs($1)) || $0.isNaN && $1.isNaN || $0 == $1 }
-    }
-  }
-
-  /// The numbers of each group that may be rounded, by the digests of its other columns.
-  private func groups(_ batches: [RowBatch], _ plan: AggregatePlan, _ digest: AnswerDigest) -> [[UInt64]: [Double]] {
-    var groups: [[UInt64]: [Double]] = [:]
-    for batch in batches where batch.layout.columns.count == plan.columns.count {
-      for index in 0..<batch.count {
-        let row = batch.pointer(index)
-        var (digests, numbers): ([UInt64], [Double]) = ([], [])
-        for (slot, column) in zip(batch.layout.slots, plan.columns) {
-          if column.isRounded, batch.layout.kinds[slot] == .real, row.isPresent(slot) {
-            numbers.append(row.real(slot))
-          } else {
-            digests.append(digest.digest(of: row, slot, batch.layout.columns[slot], nil))
-          }
-        }
-        groups[digests] = numbers
-      }
-    }
-    return groups
-  }
-}
-
-extension AggregateColumn {
-  /// Whether the value may be rounded.
-  fileprivate var isRounded: Bool {
-    switch self {
-    case .sum, .average: true
-    case .group, .count, .minimum, .maximum: false
-    }
-  }
 }

@@ -61,8 +61,7 @@ extension Replay {
     let comparison = AnswerComparison(
       model: store.model, recorded: store.recordedDigest(plan), replayed: actual, showsValues: showsValues)
     switch plan?.output {
-    case .aggregates(let aggregates):
-      return comparison.areEqualGroups(rows, sink.rows, aggregates) ? nil : ("\(expected.count) groups", "other groups")
+    case .aggregates: return ("\(expected.count) groups", "other groups")
     case .count:
       let counts = [rows, sink.rows].map { $0.first.flatMap { $0.count == 1 ? $0[0].values.first?.integer : nil } ?? 0 }
       return ("\(counts[0])", "\(counts[1])")

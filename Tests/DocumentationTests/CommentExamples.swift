@@ -512,6 +512,13 @@ enum WrapperExamples {
     return id
   }
 
+  static func exactSum() -> Double {
+    var sum = ExactSum()
+    for number in [1, 1e16, -1e16] { sum.add(number) }
+    print(sum.value)  // 1.0
+    return sum.value
+  }
+
   static func count(_ rows: [String], _ sink: any RowSink) throws {
     _ = try sink.take(.count(rows.count), .all)
   }

@@ -226,6 +226,8 @@ import Testing
     }
   }
 
+  @Test func aSumIsExact() { #expect(WrapperExamples.exactSum() == 1) }
+
   @Test func aFileIsReplacedWhole() throws {
     try withFolder { folder in
       let path = folder.appendingPathComponent("harbour").path

@@ -13,6 +13,7 @@ struct ScanAggregator {
   /// The state of one aggregate of one group.
   private struct State {
     var count: Int64 = 0
+    /// An extreme of floating-point numbers.
     var real = 0.0
     /// A sum or an extreme of integers. 128 bits suffice for the sum of any number of rows.
     var whole: Int128 = 0
@@ -28,6 +29,11 @@ struct ScanAggregator {
   private let isReal: [Bool]
   private let groupColumn: Int32
   private var states: [State] = []
+  /// Sums of floating-point numbers, in the same order; empty if no aggregate needs them.
+  private var sums: [ExactSum] = []
+  private let addsReals: Bool
+  /// The memory that the sums have allocated, in bytes.
+  private var sumByteCount = 0
   private var groupValues: [Int64?] = []
   private var nilGroup = -1
   /// The groups of values from 0 to 65,535, by value; -1 for none.
@@ -61,12 +67,15 @@ struct ScanAggregator {
     self.functions = functions
     columns = plan.columns.map { place($0.slot) }
     isReal = plan.columns.map { $0.slot.map { kinds[$0] == .real } ?? false }
+    addsReals = zip(functions, isReal).contains { ($0 == .sum || $0 == .average) && $1 }
     groupColumn = place(plan.groupBy.first)
     if plan.groupBy.isEmpty { _ = newGroup(nil) }
   }
 
   /// The memory of a group, including its entry in a dictionary.
-  private var bytesPerGroup: Int { functions.count * MemoryLayout<State>.stride + 48 }
+  private var bytesPerGroup: Int {
+    functions.count * (MemoryLayout<State>.stride + (addsReals ? MemoryLayout<ExactSum>.stride : 0)) + 48
+  }
 
   // MARK: Rows
 
@@ -78,7 +87,7 @@ struct ScanAggregator {
       guard let group = group(handle) else { return slots[Int(groupColumn)] }
       if groupValues.count != known {
         known = groupValues.count
-        try budget.check(known * bytesPerGroup)
+        try budget.check(known * bytesPerGroup + sumByteCount)
       }
       for index in functions.indices where !add(handle, index, group * functions.count + index) { return slots[Int(columns[index])] }
     }
@@ -118,6 +127,7 @@ struct ScanAggregator {
   private mutating func newGroup(_ value: Int64?) -> Int {
     groupValues.append(value)
     states += repeatElement(State(), count: functions.count)
+    if addsReals { sums += repeatElement(ExactSum(), count: functions.count) }
     return groupValues.count - 1
   }
 
@@ -136,7 +146,7 @@ struct ScanAggregator {
     if isReal[index] {
       guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { return false }
       let number = sqlite3_value_double(value)
-      add(function, number == 0 ? 0 : number, &states[state])
+      add(function, number == 0 ? 0 : number, state)
     } else {
       guard type == SQLITE_INTEGER else { return false }
       add(function, sqlite3_value_int64(value), &states[state])
@@ -156,14 +166,14 @@ struct ScanAggregator {
   }
 
   @inline(__always)
-  private func add(_ function: Function, _ number: Double, _ state: inout State) {
-    defer { state.count += 1 }
+  private mutating func add(_ function: Function, _ number: Double, _ state: Int) {
     switch function {
-    case .sum, .average: state.real += number
-    case .minimum: if state.count == 0 || number < state.real { state.real = number }
-    case .maximum: if state.count == 0 || number > state.real { state.real = number }
+    case .sum, .average: sumByteCount += sums[state].add(number)
+    case .minimum: if states[state].count == 0 || number < states[state].real { states[state].real = number }
+    case .maximum: if states[state].count == 0 || number > states[state].real { states[state].real = number }
     case .group, .countRows, .count: break
     }
+    states[state].count += 1
   }
 
   // MARK: The result
@@ -173,20 +183,21 @@ struct ScanAggregator {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
     for group in groupValues.indices {
       builder.beginRow(key: ObjectKey(Int64(group)), version: 0)
-      for index in functions.indices { try append(states[group * functions.count + index], index, groupValues[group], to: builder) }
+      for index in functions.indices { try append(group * functions.count + index, index, groupValues[group], to: builder) }
       builder.endRow()
     }
     return builder.seal()
   }
 
-  private func append(_ state: State, _ index: Int, _ group: Int64?, to builder: RowBatchBuilder) throws {
+  private func append(_ place: Int, _ index: Int, _ group: Int64?, to builder: RowBatchBuilder) throws {
+    let state = states[place]
     switch functions[index] {
     case .group: if let group { builder.append(integer: group) } else { builder.appendNull() }
     case .count, .countRows: builder.append(integer: state.count)
     case .average:
       if state.count == 0 { return builder.appendNull() }
-      builder.append(real: (isReal[index] ? state.real : Double(state.whole)) / Double(state.count))
-    case .sum where isReal[index]: builder.append(real: state.real)
+      builder.append(real: (isReal[index] ? sums[place].value : Double(state.whole)) / Double(state.count))
+    case .sum where isReal[index]: builder.append(real: sums[place].value)
     case .sum:
       guard let sum = Int64(exactly: state.whole) else { throw overflow(index) }
       builder.append(integer: sum)

@@ -26,7 +26,8 @@ public final class RowAggregator {
   /// The rows of a batch, and the indexes of the first columns of their groups.
   @exclusivity(unchecked) private var pointers: ContiguousArray<RowPointer> = []
   @exclusivity(unchecked) private var places: ContiguousArray<Int> = []
-  /// Decimals and extremes in the same order. Few results have them; empty if no column needs them.
+  /// Sums of floating-point numbers, decimals and extremes in the same order; empty if no column needs them.
+  @exclusivity(unchecked) private var sums: ContiguousArray<ExactSum> = []
   @exclusivity(unchecked) private var decimals: ContiguousArray<Decimal> = []
   @exclusivity(unchecked) private var extremes: ContiguousArray<StoreValue> = []
 
@@ -42,7 +43,6 @@ public final class RowAggregator {
   /// The state of a column in a group.
   private struct Numbers {
     var count: Int64 = 0
-    var real = 0.0
     /// The sum of whole numbers in 128 bits: its low half, and the carry. It can't overflow, however many rows there are.
     var low: Int64 = 0
     var carry: Int64 = 0
@@ -122,7 +122,7 @@ public final class RowAggregator {
   @inline(__always) private func add(_ row: RowPointer, _ column: Column, _ place: Int, _ state: inout Numbers) {
     switch column.kind {
     case .addIntegers: state.add(row.integer(column.slot))
-    case .addReals: state.real += row.real(column.slot)
+    case .addReals: byteCount += sums[place].add(row.real(column.slot))
     case .addDecimals: decimals[place] += DecimalText.value(row.bytes(column.slot)) ?? 0
     case .minimum: extend(row, column.slot, &extremes[place], by: -1)
     case .maximum: extend(row, column.slot, &extremes[place], by: 1)
@@ -170,6 +170,7 @@ public final class RowAggregator {
     byteCount += RowAggregator.bytesPerGroup + values.count * MemoryLayout<StoreValue>.stride + columns.count * bytesPerColumn
     numbers.append(contentsOf: repeatElement(Numbers(), count: columns.count))
     let kinds = columns.lazy.map(\.kind)
+    if kinds.contains(.addReals) { sums.append(contentsOf: repeatElement(ExactSum(), count: columns.count)) }
     if kinds.contains(.addDecimals) { decimals.append(contentsOf: repeatElement(0, count: columns.count)) }
     if kinds.contains(.minimum) || kinds.contains(.maximum) { extremes.append(contentsOf: repeatElement(.null, count: columns.count)) }
   }
@@ -177,8 +178,8 @@ public final class RowAggregator {
   /// Two arrays, and their elements in other arrays.
   private static let bytesPerGroup = 128
   private var bytesPerColumn: Int {
-    MemoryLayout<Numbers>.stride + (decimals.isEmpty ? 0 : MemoryLayout<Decimal>.stride)
-      + (extremes.isEmpty ? 0 : MemoryLayout<StoreValue>.stride)
+    MemoryLayout<Numbers>.stride + (sums.isEmpty ? 0 : MemoryLayout<ExactSum>.stride)
+      + (decimals.isEmpty ? 0 : MemoryLayout<Decimal>.stride) + (extremes.isEmpty ? 0 : MemoryLayout<StoreValue>.stride)
   }
 
   /// Bytes that are equal for rows of the same group and different for others.
@@ -235,7 +236,7 @@ public final class RowAggregator {
           reason: "The sum doesn't fit in 64 bits. Ask for the average, or add up fewer rows.")
       }
       return .int64(sum)
-    case .real: return .double(numbers[place].real)
+    case .real: return .double(sums[place].value)
     case .bytes: return .decimal(decimals[place])
     }
   }
@@ -245,7 +246,7 @@ public final class RowAggregator {
     if count == 0 { return .null }
     switch entity.layout.kinds[slot] {
     case .bytes: return .decimal(decimals[place] / Decimal(count))
-    case .real: return .double(numbers[place].real / Double(count))
+    case .real: return .double(sums[place].value / Double(count))
     case .integer, .key: return .double(Double(numbers[place].whole) / Double(count))
     }
   }
