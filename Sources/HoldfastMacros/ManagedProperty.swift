@@ -65,8 +65,10 @@
     }
 
     /// Whether a variable of a class with `@Entity` is managed: a stored property of objects.
+    ///
+    /// Also if another property of the same declaration is computed. Several properties in one declaration are a mistake, which is reported.
     static func isManaged(_ variable: VariableDeclSyntax) -> Bool {
-      !variable.hasModifier(of: unmanaged.union([.override])) && variable.bindings.allSatisfy { $0.accessorBlock == nil }
+      !variable.hasModifier(of: unmanaged.union([.override])) && variable.bindings.contains { $0.accessorBlock == nil }
     }
 
     /// The modifiers of stored properties that aren't managed.
@@ -119,10 +121,13 @@
 
     /// Its first `willSet` or `didSet`; nil for a property that isn't managed without them.
     var observer: AccessorDeclSyntax? {
-      guard !hasModifier(of: ManagedProperty.unmanaged), let block = bindings.first?.accessorBlock,
-        case .accessors(let list) = block.accessors
-      else { return nil }
-      return list.first { [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind) }
+      if hasModifier(of: ManagedProperty.unmanaged) { return nil }
+      for binding in bindings {
+        guard case .accessors(let list)? = binding.accessorBlock?.accessors else { continue }
+        let observer = list.first { [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind) }
+        if let observer { return observer }
+      }
+      return nil
     }
 
     func attribute(named name: String) -> AttributeSyntax? { attributes.first(named: name) }

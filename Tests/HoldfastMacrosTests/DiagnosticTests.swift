@@ -43,6 +43,11 @@
         "var age = years(3)", "2:7 error: The type of 'age' must be written: the macro can't infer it.",
         corrected: "var age: <#Type#> = years(3)"),
       .property("var age = 1, size = 2", "2:3 error: Declare each managed property on its own."),
+      .property(#"var age = 1, title: String { "" }"#, "2:3 error: Declare each managed property on its own."),
+      .property(
+        #"var title: String { "" }, age = 1 { didSet {} }"#,
+        "2:39 error: A managed property can't have observers: its value also changes without its setter. Use onChange of the context, or "
+          + "willSave()."),
       .property(
         "var age = 1 { didSet {} }",
         "2:17 error: A managed property can't have observers: its value also changes without its setter. Use onChange of the context, or "
@@ -159,6 +164,7 @@
       Mistake(
         "@Composite struct Place {\n  @Attribute(.range(0...1)) var x: Double { 0 }\n}", "2:3 error: Only a stored property is an element."),
       Mistake("@Composite struct Place { var x = 0.0, y = 0.0 }", "1:27 error: Declare each element on its own."),
+      Mistake("@Composite struct Place { var x = 0.0, y: Double { x } }", "1:27 error: Declare each element on its own."),
       Mistake(
         "@Composite struct Place { var city = name() }",
         "1:31 error: The type of 'city' must be written: the macro can't infer it.",
