@@ -33,7 +33,7 @@
     /// A stored property of the struct.
     private struct Element {
       let name: String
-      /// The name as it is written, perhaps in backticks.
+      /// The name as code refers to it, perhaps in backticks.
       let reference: String
       let type: String
       let initial: String
@@ -108,7 +108,7 @@
             "An element has an initial value or is optional: a struct without values is made before it is read.", .makeOptional(type))
         }
         return Element(
-          name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.identifier.text, type: type,
+          name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.reference, type: type,
           initial: initial?.text ?? "nil", modifiers: variable.modifiers, options: options(of: variable, &problems))
       }
     }

@@ -16,7 +16,7 @@
     }
 
     let variable: VariableDeclSyntax
-    /// The name as it is written, perhaps in backticks.
+    /// The name as code refers to it, perhaps in backticks.
     let reference: String
     /// The name in the model.
     let name: String
@@ -50,7 +50,7 @@
       self.type = TypeText(type)
       let isNone = self.type.isOptional && written?.text == ".none"
       initial = isNone ? InitialValue(expression: ExprSyntax(NilLiteralExprSyntax())) : written
-      reference = pattern.identifier.text
+      reference = pattern.reference
       name = options.string("name") ?? reference.filter { $0 != "`" }
       arguments = options.texts(except: ["name"])
       isDerived = options.has("derived")
@@ -66,7 +66,7 @@
 
     /// Whether a variable of a class with `@Entity` is managed: a stored property of objects.
     ///
-    /// Also if another property of the same declaration is computed. Several properties in one declaration are a mistake, which is reported.
+    /// Also if another property of the same declaration is computed: a declaration of several is reported as a mistake.
     static func isManaged(_ variable: VariableDeclSyntax) -> Bool {
       !variable.hasModifier(of: unmanaged.union([.override])) && variable.bindings.contains { $0.accessorBlock == nil }
     }
@@ -109,6 +109,19 @@
     /// The arguments with labels.
     var labelled: [(label: String, value: String)] {
       list.compactMap { argument in argument.label.map { ($0.text, argument.expression.trimmedDescription) } }
+    }
+  }
+
+  extension IdentifierPatternSyntax {
+    /// At the beginning of an accessor's body or of an expression, these are accessors or operators.
+    private static let contextualKeywords: Set<String> = [
+      "__consuming", "_modify", "_read", "await", "borrow", "borrowing", "consuming", "copy", "didSet", "get", "modify", "mutate",
+      "mutating", "nonmutating", "read", "set", "unsafe", "unsafeAddress", "unsafeMutableAddress", "willSet", "yield",
+    ]
+
+    /// The name as code can refer to it anywhere: as it is written, or in backticks.
+    var reference: String {
+      IdentifierPatternSyntax.contextualKeywords.contains(identifier.text) ? "`\(identifier.text)`" : identifier.text
     }
   }
 

@@ -153,6 +153,29 @@
       }
     }
 
+    /// The bug: the slot of the property behind `set` began with `set`, which the compiler takes for an accessor.
+    @Test func aPropertyMayBeNamedLikeAnAccessor() {
+      let expansion = Expansion(
+        """
+        @Entity final class Exercise: ManagedObject {
+          var set = 1
+          var weight = 2.5
+          var copy = Copy()
+        }
+        @Composite public struct Pair {
+          public var copy: Int?
+        }
+        """)
+      #expect(expansion.messages == [])
+      for line in [
+        "static var weight: SlotIndex { `set`.advanced(by: slotCount(of: Int.self)) }", "self[property: Slots.`set`] = newValue",
+        #"declaration.properties.append(.property("set", \Exercise.`set`, default: 1))"#, "self.`set` = `set`",
+        "super.setComputedDefaults() `copy` = Copy()", #".element("copy", \.`copy`),"#, "self.`copy` = `copy`",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func theInitializerLeavesOutWhatItsCallersCannotSee() {
       let expansion = Expansion(
         #"""

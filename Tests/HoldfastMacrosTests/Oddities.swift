@@ -46,6 +46,10 @@
       public private(set) var size = Size()
       /// A property with the name of a function of the macro's code.
       var slotCount = 3
+      // Properties with the names of accessors and operators.
+      var set = 1
+      var get: Int16?
+      var copy = Measure.foot
       /// An optional without its mark.
       @Relationship(inverse: \Oddities.Gadget.parts) public var whole: Optional<Gadget>
       @Relationship(deleteRule: .cascade) var parts: ToMany<Gadget>
