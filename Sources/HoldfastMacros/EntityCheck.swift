@@ -151,10 +151,12 @@
         corrected.typeAnnotation?.type = TypeSyntax("\(raw: text)").with(\.trailingTrivia, binding.trailingTrivia)
         return .replace(binding, by: corrected, message)
       }
-      if property.type.isToMany, let last = property.type.text.last, "?!".contains(last) {
+      let isUnwrapped = property.type.text.hasSuffix("!")
+      let wrapped = isUnwrapped ? String(property.type.text.dropLast()) : property.type.wrapped
+      if TypeText(wrapped).isToMany, isUnwrapped || property.type.isOptional {
         problems.error(
           "optionalToMany", at: type, "A to-many relationship isn't optional: without objects it is empty.",
-          correct(String(property.type.text.dropLast()), "Make it not optional"))
+          correct(wrapped, "Make it not optional"))
         return false
       }
       if property.variable.attribute(named: "Relationship") != nil, let element = property.type.element {
@@ -277,7 +279,8 @@
 
     /// Makes the type of a property optional.
     static func makeOptional(_ type: TypeSyntax) -> Correction {
-      .replace(type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional")
+      let optional = TypeSyntax("\(raw: TypeText(type.trimmedDescription).optional)")
+      return .replace(type, by: optional.with(\.trailingTrivia, type.trailingTrivia), "Make it optional")
     }
   }
 
@@ -311,7 +314,7 @@
       optional.pattern.trailingTrivia = []
       optional.initializer = nil
       optional.typeAnnotation = TypeAnnotationSyntax(
-        colon: .colonToken(trailingTrivia: .space), type: TypeSyntax("\(raw: type.wrapped)?"))
+        colon: .colonToken(trailingTrivia: .space), type: TypeSyntax("\(raw: TypeText(type.wrapped).optional)"))
       return optional
     }
   }

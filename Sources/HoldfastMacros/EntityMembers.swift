@@ -129,7 +129,7 @@
           return ", \(property.reference): \(property.type.text)\(property.type.isOptional ? " = nil" : "")"
         }
         if initial.kind == .literal { return ", \(property.reference): \(property.type.text) = \(initial.text)" }
-        return ", \(property.reference): \(property.type.wrapped)? = nil"
+        return ", \(property.reference): \(TypeText(property.type.wrapped).optional) = nil"
       }
       let lines = properties.map { property -> String in
         let name = property.reference, isOmissible = ![nil, .literal, InitialValue.Kind.none].contains(property.initial?.kind)

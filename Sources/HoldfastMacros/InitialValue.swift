@@ -95,12 +95,39 @@
 
     init(_ text: String) { self.text = text }
 
-    var isOptional: Bool { text.hasSuffix("?") || text.hasPrefix("Optional<") }
+    /// The text without the name of the standard library's module.
+    private var standard: Substring { text.hasPrefix("Swift.") ? text.dropFirst("Swift.".count) : text[...] }
+
+    private var hasOptionalMark: Bool { text.hasSuffix("?") && !isFunction }
+
+    var isOptional: Bool { hasOptionalMark || standard.hasPrefix("Optional<") }
 
     /// The type that an optional wraps; otherwise the type itself.
     var wrapped: String {
-      if text.hasSuffix("?") { return String(text.dropLast()) }
-      return text.hasPrefix("Optional<") ? String(text.dropFirst("Optional<".count).dropLast()) : text
+      if hasOptionalMark { return String(text.dropLast()) }
+      return standard.hasPrefix("Optional<") ? String(standard.dropFirst("Optional<".count).dropLast()) : text
+    }
+
+    /// The optional of the type. In front of the mark, some types need parentheses: `(any Shape)?`.
+    var optional: String {
+      let isOperand = !isFunction && !text.hasPrefix("any ") && !text.hasPrefix("some ") && !text.contains("&")
+      return isOperand ? "\(text)?" : "(\(text))?"
+    }
+
+    /// Whether it is a function type without parentheses around it. A mark at its end is that of its result.
+    private var isFunction: Bool {
+      var depth = 0
+      var last: Character?
+      for character in text {
+        switch character {
+        case "(", "[", "<": depth += 1
+        case ">" where last == "-": if depth == 0 { return true }
+        case ")", "]", ">": depth -= 1
+        default: break
+        }
+        last = character
+      }
+      return false
     }
 
     private var unqualified: Substring { text.hasPrefix("Holdfast.") ? text.dropFirst("Holdfast.".count) : text[...] }
@@ -116,7 +143,7 @@
 
     /// The element of an array or a set.
     var element: String? {
-      let text = wrapped
+      let text = TypeText(wrapped).standard
       if text.hasPrefix("["), text.hasSuffix("]"), !text.contains(":") { return String(text.dropFirst().dropLast()) }
       for generic in ["Array<", "Set<"] where text.hasPrefix(generic) && text.hasSuffix(">") {
         return String(text.dropFirst(generic.count).dropLast())
@@ -125,6 +152,6 @@
     }
 
     /// Whether it is a collection, which can't be the type of an attribute.
-    var isCollection: Bool { element != nil || wrapped.hasPrefix("[") || wrapped.hasPrefix("Dictionary<") }
+    var isCollection: Bool { element != nil || wrapped.hasPrefix("[") || TypeText(wrapped).standard.hasPrefix("Dictionary<") }
   }
 #endif

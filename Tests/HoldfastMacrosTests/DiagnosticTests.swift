@@ -68,6 +68,12 @@
         "@Relationship var walks: ToMany<Walk>?", "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
         corrected: "@Relationship var walks: ToMany<Walk>"),
       .property(
+        "@Relationship var walks: Swift.Optional<ToMany<Walk>>", "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
+        corrected: "@Relationship var walks: ToMany<Walk>"),
+      .property(
+        "var tags: Swift.Set<String> = []",
+        "2:13 error: A collection isn't an attribute. For objects, use ToMany<String>; for values, add `@Attribute(.codable)`."),
+      .property(
         "var walks: ToMany<Walk>",
         "2:3 warning: A to-many relationship has an inverse. Name it here, or write `@Relationship` if the other class does, or if there is "
           + "none.", corrected: #"@Relationship(inverse: \<#Class#>.<#property#>) var walks: ToMany<Walk>"#),
@@ -95,6 +101,14 @@
         "@Attribute(.transient) var size: Int",
         "2:36 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
         corrected: "@Attribute(.transient) var size: Int?"),
+      .property(
+        "@Attribute(.transient) var shape: any Shape",
+        "2:37 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
+        corrected: "@Attribute(.transient) var shape: (any Shape)?"),
+      .property(
+        "@Attribute(.transient) var action: (Dog) -> Int?",
+        "2:38 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
+        corrected: "@Attribute(.transient) var action: ((Dog) -> Int?)?"),
       .property(
         #"@Attribute(.transformable(by: "Colour")) var colour: Colour"#,
         "2:56 error: A transformable attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",

@@ -228,6 +228,25 @@
       }
     }
 
+    @Test func anOptionalMayBeWrittenInFullAndAnExistentialGetsParentheses() {
+      let expansion = Expansion(
+        #"""
+        @Entity final class Cow: ManagedObject {
+          var name: Swift.Optional<String>
+          @Relationship var owner: Swift.Optional<Farmer>
+          @Attribute(.codable) var size: Optional<Size>
+          @Attribute(.transformable(by: ShapeTransformer())) var shape: any Shape = Circle()
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        "name: Swift.Optional<String> = nil, owner: Swift.Optional<Farmer> = nil, size: Optional<Size> = nil, shape: (any Shape)? = nil) {",
+        "if let shape { self.shape = shape }", "self[property: TransformableSlot(Slots.shape)] ?? (Circle())",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func aComputedCodableValueIsMadeOnceForEachObject() {
       let expansion = Expansion(
         #"""
