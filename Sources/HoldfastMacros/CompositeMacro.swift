@@ -20,7 +20,7 @@
           "generic", at: parameters, "A generic struct can't be a composite attribute: a model has one composite for each struct.")
         return []
       }
-      let elements = elements(of: type, &problems), access = type.modifiers.access
+      let elements = elements(of: type, &problems), access = type.modifiers.access(in: context)
       let list = elements.map { "  .element(\($0.arguments.joined(separator: ", "))),\n" }.joined()
       let counts = elements.map { "  count += ManagedObject.slotCount(of: \($0.type).self)\n" }.joined()
       let members: [DeclSyntax] = [

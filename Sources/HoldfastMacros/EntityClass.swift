@@ -18,12 +18,13 @@
     let uniquenessConstraints: [[String]]
     let indexes: [[String]]
 
-    init(_ declaration: ClassDeclSyntax, _ attribute: AttributeSyntax) {
+    /// - Parameter context: Where the class is declared.
+    init(_ declaration: ClassDeclSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext) {
       name = declaration.name.text
       superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
       properties = declaration.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) }
       isFinal = declaration.modifiers.contains { $0.name.tokenKind == .keyword(.final) }
-      access = declaration.modifiers.access
+      access = declaration.modifiers.access(in: context)
       let isOpen = declaration.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
       overriddenAccess = isOpen ? "open " : access
       arguments = MacroArguments(attribute.arguments)
@@ -61,6 +62,14 @@
 
   extension DeclModifierListSyntax {
     var isPrivate: Bool { contains { [.keyword(.private), .keyword(.fileprivate)].contains($0.name.tokenKind) && $0.detail == nil } }
+
+    /// The access of a type with these modifiers: `public `, `package ` or nothing. Without an own one, that of the extension around it.
+    func access(in context: some MacroExpansionContext) -> String {
+      let own: [Keyword] = [.open, .public, .package, .internal, .fileprivate, .private]
+      let hasOwn = contains { modifier in modifier.detail == nil && own.contains { modifier.name.tokenKind == .keyword($0) } }
+      guard !hasOwn, let container = context.lexicalContext.first?.as(ExtensionDeclSyntax.self) else { return access }
+      return container.modifiers.access
+    }
 
     /// `public `, `package ` or nothing.
     var access: String {

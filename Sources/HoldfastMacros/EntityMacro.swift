@@ -16,7 +16,7 @@
       }
       check.check(type, node)
       check.problems.report(to: context)
-      return EntityMembers(entity: EntityClass(type, node)).all.map { "\(raw: $0)" }
+      return EntityMembers(entity: EntityClass(type, node, in: context)).all.map { "\(raw: $0)" }
     }
 
     package static func expansion(

@@ -68,7 +68,8 @@
         "@Relationship var walks: ToMany<Walk>?", "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
         corrected: "@Relationship var walks: ToMany<Walk>"),
       .property(
-        "@Relationship var walks: Swift.Optional<ToMany<Walk>>", "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
+        "@Relationship var walks: Swift.Optional<ToMany<Walk>>",
+        "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
         corrected: "@Relationship var walks: ToMany<Walk>"),
       .property(
         "var tags: Swift.Set<String> = []",

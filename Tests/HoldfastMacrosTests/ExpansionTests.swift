@@ -205,6 +205,36 @@
       }
     }
 
+    /// The bug: the members that a class overrides were less accessible than the class, which is an error.
+    @Test func aTypeInAPublicExtensionIsPublic() {
+      let expansion = Expansion(
+        """
+        public extension Farm {
+          @Entity final class Cow: ManagedObject {
+            public var milk = 0.0
+            var mood = 1
+          }
+          @Composite struct Place {
+            public var x = 0.0
+          }
+        }
+        package extension Farm {
+          @Entity final class Calf: ManagedObject {}
+          @Entity internal final class Bull: ManagedObject {}
+        }
+        """)
+      #expect(expansion.messages == [])
+      for line in [
+        #"public override class var entityName: String { "Cow" }"#,
+        "public convenience init(context managedObjectContext: ManagedObjectContext, milk: Double = 0.0) {",
+        "public static let elements: CompositeElements<Place> = [", "public init(x: Double = 0.0) {",
+        #"package override class var entityName: String { "Calf" }"#,
+        #"static var transientLinks: Int { ManagedObject.SlotCounts.transientLinks } } override class var entityName: String { "Bull" }"#,
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func aClassWithoutPropertiesHasASlotCountAndAConstantDeclaration() {
       let expansion = Expansion("@Entity final class Calf: Cow {}")
       for line in [

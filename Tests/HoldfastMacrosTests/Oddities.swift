@@ -62,4 +62,20 @@
       #Index<Gadget>([\Oddities.Gadget.number, \.made], [\.size.width])
     }
   }
+
+  // What is in an extension has its access.
+  // swift-format-ignore: NoAccessLevelOnExtensionDeclaration
+  public extension Oddities {
+    /// A composite that is public without an own modifier.
+    @Composite struct Weight {
+      /// A public element.
+      public var grams = 0.0
+    }
+
+    /// A class that is public without an own modifier.
+    @Entity final class Scale: ManagedObject {
+      /// A public property.
+      public var weight = Weight()
+    }
+  }
 #endif
