@@ -40,7 +40,7 @@
     }
 
     private func slotCount(of property: ManagedProperty, _ prefix: String = "") -> String {
-      property.isTransformed ? "1" : "\(prefix)slotCount(of: \(property.type.text).self)"
+      property.isTransformed ? "1" : "\(prefix)slotCount(of: \(property.type.replacingSelf(by: entity.name)).self)"
     }
 
     private func indexes(_ properties: [ManagedProperty], _ type: String, _ count: String) -> [String] {

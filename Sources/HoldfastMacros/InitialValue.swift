@@ -66,7 +66,9 @@
         } else {
           expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
         }
-      return last?.first?.isUppercase == true ? expression.trimmedDescription : nil
+      // A member of `Self` has any type, and in the enumerations that the macro adds, `Self` is another one.
+      let text = expression.trimmedDescription
+      return last?.first?.isUppercase == true && text != "Self" && !text.hasPrefix("Self.") ? text : nil
     }
 
     /// Whether the value is a literal that a type of the standard library or Foundation can't have.
@@ -139,6 +141,26 @@
     /// The names in the type, each with the names before its last dot: `ToMany` and `Farm.Dog` in `ToMany<Farm.Dog>?`.
     var names: [String] {
       text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
+    }
+
+    /// The text with the name of the class instead of `Self`, for code in other types.
+    func replacingSelf(by name: String) -> String {
+      var result = ""
+      var word = ""
+      func appendWord() {
+        result += word == "Self" ? name : word
+        word = ""
+      }
+      for character in text {
+        if character == "_" || character.isLetter || character.isNumber {
+          word.append(character)
+        } else {
+          appendWord()
+          result.append(character)
+        }
+      }
+      appendWord()
+      return result
     }
 
     /// The element of an array or a set.

@@ -185,6 +185,9 @@
         "1:31 error: The type of 'city' must be written: the macro can't infer it.",
         corrected: "@Composite struct Place { var city: <#Type#> = name() }"),
       Mistake(
+        "@Composite struct Place { var x = Self.origin }", "1:31 error: The type of 'x' must be written: the macro can't infer it.",
+        corrected: "@Composite struct Place { var x: <#Type#> = Self.origin }"),
+      Mistake(
         "@Composite struct Place { var city: String }",
         "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read.",
         corrected: "@Composite struct Place { var city: String? }"),

@@ -277,6 +277,19 @@
       }
     }
 
+    @Test func selfIsTheClassAlsoInTheTypesThatTheMacroAdds() {
+      let expansion = Expansion(
+        "@Entity final class Cow: ManagedObject {\n  var mood: Self.Mood?\n  var size: Self.Size\n  var tag: SelfMade?\n}")
+      #expect(expansion.messages == [])
+      for line in [
+        "static var size: SlotIndex { mood.advanced(by: slotCount(of: Cow.Mood?.self)) }",
+        "static var tag: SlotIndex { size.advanced(by: slotCount(of: Cow.Size.self)) }",
+        "Slots.tag.rawValue + slotCount(of: SelfMade?.self)",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func aComputedCodableValueIsMadeOnceForEachObject() {
       let expansion = Expansion(
         #"""
