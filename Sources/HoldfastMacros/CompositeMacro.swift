@@ -65,7 +65,15 @@
       conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
       guard declaration.is(StructDeclSyntax.self), !protocols.isEmpty else { return [] }
-      return [try ExtensionDeclSyntax("extension \(type.trimmed): nonisolated CompositeAttributeValue {}")]
+      // An extension of a type that isn't available everywhere isn't either.
+      let availability = declaration.attributes.compactMap { element -> String? in
+        guard case .attribute(let attribute) = element, attribute.attributeName.trimmedDescription == "available" else { return nil }
+        return attribute.trimmedDescription + "\n"
+      }
+      return [
+        try ExtensionDeclSyntax(
+          "\(raw: availability.joined())extension \(type.trimmed): nonisolated CompositeAttributeValue {}")
+      ]
     }
 
     private static func elements(of type: StructDeclSyntax, _ problems: inout Problems) -> [Element] {

@@ -389,6 +389,17 @@
             """#))
     }
 
+    @Test func theConformanceOfACompositeIsAsAvailableAsTheStruct() {
+      let expansion = Expansion(
+        """
+        @available(macOS 99, *) @Composite struct Place {
+          var x = 0.0
+        }
+        """)
+      #expect(expansion.messages == [])
+      #expect(expansion.contains("@available(macOS 99, *) extension Place: nonisolated CompositeAttributeValue {"), "\(expansion.text)")
+    }
+
     @Test func theInitializerOfACompositeIsAsAccessibleAsItsElements() {
       let expansion = Expansion(
         #"""
