@@ -84,6 +84,11 @@
             "The elements of a composite attribute can't depend on #if: a store has the same for all programs.")
         }
         guard let variable = member.decl.as(VariableDeclSyntax.self) else { return nil }
+        if let condition = variable.conditionalMacro {
+          problems.error(
+            "conditionalSettings", at: condition,
+            "The settings of an element can't depend on #if: a store has the same for all programs.")
+        }
         guard ManagedProperty.isManaged(variable) else {
           if let observer = variable.observer {
             problems.error("observer", at: observer, "An element can't have observers: reading the attribute would call them.")

@@ -92,6 +92,11 @@
     // MARK: Properties
 
     private mutating func check(_ variable: VariableDeclSyntax) {
+      if let condition = variable.conditionalMacro {
+        problems.error(
+          "conditionalSettings", at: condition,
+          "The settings of a property can't depend on #if: a store has the same for all programs.")
+      }
       guard checkIsManaged(variable), checkForm(variable), let property = ManagedProperty(variable), checkToMany(property) else { return }
       checkType(property)
       checkRelationship(property)

@@ -144,6 +144,22 @@
     }
 
     func attribute(named name: String) -> AttributeSyntax? { attributes.first(named: name) }
+
+    /// The first `#if` around `@Attribute` or `@Relationship`, whose settings it would hide.
+    var conditionalMacro: IfConfigDeclSyntax? {
+      for case .ifConfigDecl(let condition) in attributes where condition.hasPropertyMacro { return condition }
+      return nil
+    }
+  }
+
+  extension IfConfigDeclSyntax {
+    fileprivate var hasPropertyMacro: Bool {
+      clauses.contains { clause in
+        guard case .attributes(let list)? = clause.elements else { return false }
+        if list.first(named: "Attribute") != nil || list.first(named: "Relationship") != nil { return true }
+        return list.contains { if case .ifConfigDecl(let condition) = $0 { condition.hasPropertyMacro } else { false } }
+      }
+    }
   }
 
   extension AttributeListSyntax {

@@ -143,6 +143,12 @@
       Mistake(
         "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  #if os(Linux)\n  var age = 1\n  #endif\n  #endif\n}",
         "2:3 error: The properties of an entity can't depend on #if: a store has the same for all programs."),
+      Mistake(
+        "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  @Attribute(.unique)\n  #endif\n  var chip: String?\n}",
+        "2:3 error: The settings of a property can't depend on #if: a store has the same for all programs."),
+      Mistake(
+        "@Composite struct Place {\n  #if DEBUG\n  @Attribute(.length(1...9))\n  #endif\n  var city: String?\n}",
+        "2:3 error: The settings of an element can't depend on #if: a store has the same for all programs."),
       .property(
         "#Index<Dog>([\\.names[0]])", "2:15 error: Write each list as an array of key paths, because the macro reads the names in the text."
       ),
