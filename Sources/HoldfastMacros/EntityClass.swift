@@ -12,6 +12,8 @@
     let access: String
     /// The same for members that subclasses override.
     let overriddenAccess: String
+    /// The parameters of the initializers in the class. An asynchronous one doesn't contradict another.
+    let initializers: [[InitializerParameter]]
     /// The arguments of `@Entity`.
     let arguments: MacroArguments
     /// The names in each `#Unique` and `#Index`.
@@ -27,6 +29,12 @@
       access = declaration.modifiers.access(in: context)
       let isOpen = declaration.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
       overriddenAccess = isOpen ? "open " : access
+      initializers = declaration.memberBlock.members.compactMap { member in
+        guard let initializer = member.decl.as(InitializerDeclSyntax.self), initializer.genericParameterClause == nil else { return nil }
+        let signature = initializer.signature
+        if signature.effectSpecifiers?.asyncSpecifier != nil { return nil }
+        return signature.parameterClause.parameters.map { InitializerParameter($0.firstName.text, $0.type.trimmedDescription) }
+      }
       arguments = MacroArguments(attribute.arguments)
       let own = Dictionary(properties.map { ($0.reference.filter { $0 != "`" }, $0.name) }) { first, _ in first }
       uniquenessConstraints = EntityClass.names(in: "Unique", declaration, own)
@@ -57,6 +65,19 @@
       }
       if keyPath.root != nil, let end = names.lastIndex(of: type) { names.removeFirst(end + 1) }
       return ([own[names.first ?? ""] ?? names.first ?? ""] + names.dropFirst()).joined(separator: ".")
+    }
+  }
+
+  /// A parameter of an initializer. Equal ones are the same for the compiler.
+  struct InitializerParameter: Equatable {
+    let label: String
+    let type: String
+    let isOptional: Bool
+
+    init(_ label: String, _ type: String) {
+      let text = TypeText(type)
+      self.label = label.filter { $0 != "`" }
+      (self.type, isOptional) = (text.wrapped, text.isOptional)
     }
   }
 

@@ -7,9 +7,7 @@
 
     /// The source of each member.
     var all: [String] {
-      [slots, slotCounts, entityName, declaration] + (computedDefaults.map { [$0] } ?? []) + (entity.isFinal ? [initializer] : []) + [
-        snapshot
-      ]
+      [slots, slotCounts, entityName, declaration] + (computedDefaults.map { [$0] } ?? []) + (initializer.map { [$0] } ?? []) + [snapshot]
     }
 
     private var access: String { entity.access }
@@ -122,8 +120,15 @@
       }
     }
 
-    private var initializer: String {
+    /// An initializer with the class's own properties; nil if the class isn't final, or has one with the same parameters.
+    private var initializer: String? {
+      guard entity.isFinal else { return nil }
       let (access, properties) = parameters
+      let signature = [InitializerParameter("context", "ManagedObjectContext")] + properties.map { property -> InitializerParameter in
+        let isOptional = property.initial.map { $0.kind != .literal && $0.kind != .none } ?? false
+        return InitializerParameter(property.reference, isOptional ? TypeText(property.type.wrapped).optional : property.type.text)
+      }
+      if entity.initializers.contains(signature) { return nil }
       let list = properties.map { property -> String in
         guard let initial = property.initial, initial.kind != .none else {
           return ", \(property.reference): \(property.type.text)\(property.type.isOptional ? " = nil" : "")"

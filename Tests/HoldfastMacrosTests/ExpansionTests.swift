@@ -205,6 +205,29 @@
       }
     }
 
+    /// The bug: two initializers with the same parameters, which is an error.
+    @Test func aClassMayHaveTheInitializerItself() {
+      let expansion = Expansion(
+        """
+        @Entity final class Cow: ManagedObject {
+          var name = ""
+          var born: Date = .now
+          var `class`: Optional<String>
+          convenience init(context: ManagedObjectContext, name: String, born: Optional<Date>, class: String?) {
+            self.init(insertedInto: context)
+            finishInsertion()
+          }
+        }
+        @Entity final class Calf: ManagedObject {
+          var name = ""
+          convenience init(context: ManagedObjectContext, name: Int) { self.init(context: context, name: "\\(name)") }
+        }
+        """)
+      #expect(expansion.messages == [])
+      #expect(!expansion.contains("init(context managedObjectContext: ManagedObjectContext, name: String = \"\", born"))
+      #expect(expansion.contains("init(context managedObjectContext: ManagedObjectContext, name: String = \"\") {"), "\(expansion.text)")
+    }
+
     /// The bug: the members that a class overrides were less accessible than the class, which is an error.
     @Test func aTypeInAPublicExtensionIsPublic() {
       let expansion = Expansion(

@@ -28,7 +28,8 @@
   /// - the accessors of the properties,
   /// - ``ManagedObject/declaration``, and the numbers that the accessors use,
   /// - in a `final` class, an initializer with the class's own attributes and to-one relationships as parameters,
-  ///   `Dog(context: context, name: "Fido")`. It requires the properties that are neither optional nor have an initial value,
+  ///   `Dog(context: context, name: "Fido")`. It requires the properties that are neither optional nor have an initial value. A class that
+  ///   has one with the same parameters gets none,
   /// - `Dog.Snapshot`, a ``ManagedObjectSnapshot``.
   ///
   /// - Parameters:
