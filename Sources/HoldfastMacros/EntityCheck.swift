@@ -240,6 +240,11 @@
       var corrected = binding
       corrected.initializer = nil
       corrected.typeAnnotation?.trailingTrivia = []
+      if binding.typeAnnotation == nil {
+        // The initial value was also the type.
+        let isToOne = property.variable.attribute(named: "Relationship") != nil && !property.type.isToMany
+        corrected = isToOne ? binding.optional(property.type) : binding.typed(property.type.text)
+      }
       let removed = Correction.replace(binding, by: corrected, "Remove the initial value")
       if property.type.isToMany
         || (property.variable.attribute(named: "Relationship") != nil && property.initial?.kind != InitialValue.Kind.none)
@@ -314,13 +319,15 @@
 
   extension PatternBindingSyntax {
     /// The property with an optional type and without an initial value.
-    fileprivate func optional(_ type: TypeText) -> PatternBindingSyntax {
-      var optional = self
-      optional.pattern.trailingTrivia = []
-      optional.initializer = nil
-      optional.typeAnnotation = TypeAnnotationSyntax(
-        colon: .colonToken(trailingTrivia: .space), type: TypeSyntax("\(raw: TypeText(type.wrapped).optional)"))
-      return optional
+    fileprivate func optional(_ type: TypeText) -> PatternBindingSyntax { typed(TypeText(type.wrapped).optional) }
+
+    /// The property with a type and without an initial value.
+    fileprivate func typed(_ type: String) -> PatternBindingSyntax {
+      var typed = self
+      typed.pattern.trailingTrivia = []
+      typed.initializer = nil
+      typed.typeAnnotation = TypeAnnotationSyntax(colon: .colonToken(trailingTrivia: .space), type: TypeSyntax("\(raw: type)"))
+      return typed
     }
   }
 #endif

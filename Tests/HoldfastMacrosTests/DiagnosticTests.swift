@@ -99,6 +99,15 @@
         "2:57 error: A derived attribute has no initial value: saves compute it.",
         corrected: #"@Attribute(.derived("walks.@count")) var count: Int"#),
       .property(
+        #"@Attribute(.derived("walks.@count")) var count = 3"#, "2:52 error: A derived attribute has no initial value: saves compute it.",
+        corrected: #"@Attribute(.derived("walks.@count")) var count: Int"#),
+      .property(
+        "@Relationship var owner = Owner()", "2:29 error: A relationship has no initial value. Set it after the insertion.",
+        corrected: "@Relationship var owner: Owner?"),
+      .property(
+        "@Relationship var walks = ToMany<Walk>()", "2:29 error: A relationship has no initial value. Set it after the insertion.",
+        corrected: "@Relationship var walks: ToMany<Walk>"),
+      .property(
         "@Attribute(.transient) var size: Int",
         "2:36 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
         corrected: "@Attribute(.transient) var size: Int?"),
