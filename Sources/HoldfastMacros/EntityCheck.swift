@@ -59,13 +59,25 @@
       problems.error("generic", at: parameters, "A generic class can't be an entity: a model has one entity for each class.")
     }
 
+    /// Protocols that are often the only ones of a class. The text of others doesn't distinguish them from a superclass.
+    private static let protocols: Set<String> = [
+      "Codable", "Comparable", "CustomDebugStringConvertible", "CustomStringConvertible", "Decodable", "Encodable", "Equatable", "Hashable",
+      "Identifiable", "Sendable",
+    ]
+
     private mutating func checkSuperclass(_ type: ClassDeclSyntax) {
-      guard type.inheritanceClause == nil else { return }
+      let inherited = type.inheritanceClause?.inheritedTypes
+      if let first = inherited?.first, !EntityCheck.protocols.contains(first.type.trimmedDescription) { return }
+      let superclass = IdentifierTypeSyntax(name: .identifier("ManagedObject"))
       var corrected = type
-      corrected.name.trailingTrivia = []
-      corrected.inheritanceClause = InheritanceClauseSyntax(
-        colon: .colonToken(trailingTrivia: .space),
-        inheritedTypes: [InheritedTypeSyntax(type: IdentifierTypeSyntax(name: .identifier("ManagedObject")), trailingTrivia: .space)])
+      if let inherited {
+        let first = InheritedTypeSyntax(type: superclass, trailingComma: .commaToken(trailingTrivia: .space))
+        corrected.inheritanceClause?.inheritedTypes = InheritedTypeListSyntax([first] + Array(inherited))
+      } else {
+        corrected.name.trailingTrivia = []
+        corrected.inheritanceClause = InheritanceClauseSyntax(
+          colon: .colonToken(trailingTrivia: .space), inheritedTypes: [InheritedTypeSyntax(type: superclass, trailingTrivia: .space)])
+      }
       problems.error(
         "noSuperclass", at: type.name, "\(type.name.text) must inherit from ManagedObject, or from another class with @Entity.",
         .replace(type, by: corrected, "Inherit from ManagedObject"))

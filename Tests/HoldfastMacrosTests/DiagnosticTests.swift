@@ -30,6 +30,10 @@
         "@Entity final class Dog {}", "1:21 error: Dog must inherit from ManagedObject, or from another class with @Entity.",
         corrected: "@Entity final class Dog: ManagedObject {}"),
       Mistake(
+        "@Entity final class Dog: Identifiable, Hashable {}",
+        "1:21 error: Dog must inherit from ManagedObject, or from another class with @Entity.",
+        corrected: "@Entity final class Dog: ManagedObject, Identifiable, Hashable {}"),
+      Mistake(
         "@Entity class Dog: ManagedObject {}",
         "1:15 warning: Dog isn't final. Only a superentity needn't be; write `@Entity(isAbstract: true)`, or false if it has objects itself.",
         corrected: "@Entity final class Dog: ManagedObject {}"),
