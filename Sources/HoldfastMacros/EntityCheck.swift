@@ -54,6 +54,23 @@
         "\(type.name.text) is a type in each class with @Entity. Rename the class; `@Entity(name:)` keeps the name of the entity.")
     }
 
+    /// The properties of every object, which a class can't declare again.
+    private static let objectProperties: Set<String> = [
+      "description", "entity", "hasChanges", "hashValue", "isDeleted", "isFault", "isInaccessible", "isInserted", "isUpdated",
+      "managedObjectContext", "objectID",
+    ]
+
+    private mutating func checkName(_ property: ManagedProperty) {
+      guard let pattern = property.variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self) else { return }
+      let name = pattern.identifier.text.filter { $0 != "`" }
+      guard EntityCheck.objectProperties.contains(name) else { return }
+      let isRelationship = property.type.isToMany || property.variable.attribute(named: "Relationship") != nil
+      let macro = isRelationship ? "Relationship" : "Attribute"
+      problems.error(
+        "objectProperty", at: pattern,
+        "\(name) is a property of every ManagedObject. Rename it; `@\(macro)(name: \"\(property.name)\")` keeps its name in the model.")
+    }
+
     private mutating func checkGeneric(_ type: ClassDeclSyntax) {
       guard let parameters = type.genericParameterClause else { return }
       problems.error("generic", at: parameters, "A generic class can't be an entity: a model has one entity for each class.")
@@ -110,6 +127,7 @@
           "The settings of a property can't depend on #if: a store has the same for all programs.")
       }
       guard checkIsManaged(variable), checkForm(variable), let property = ManagedProperty(variable), checkToMany(property) else { return }
+      checkName(property)
       checkType(property)
       checkRelationship(property)
       checkInitialValue(property)

@@ -178,6 +178,14 @@
         "var last: Snapshot?",
         "2:13 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
       .property(
+        "var isDeleted = false",
+        "2:7 error: isDeleted is a property of every ManagedObject. Rename it; "
+          + #"`@Attribute(name: "isDeleted")` keeps its name in the model."#),
+      .property(
+        "@Relationship var entity: ToMany<Walk>",
+        "2:21 error: entity is a property of every ManagedObject. Rename it; "
+          + #"`@Relationship(name: "entity")` keeps its name in the model."#),
+      .property(
         "@Relationship var all: ToMany<Snapshot>",
         "2:26 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
       Mistake(
