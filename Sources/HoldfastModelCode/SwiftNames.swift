@@ -8,6 +8,8 @@ struct SwiftNames: Sendable {
   private var structs: [String: String] = [:]
   /// All names of types: those of the generated code, the classes and the structs.
   private var allTypes: Set<String> = []
+  /// The name in code of each property and element that can't have its own, by its name in the model.
+  private var changedProperties: [String: String] = [:]
 
   init(_ model: ManagedObjectModel) {
     var taken = SwiftNames.types
@@ -26,6 +28,33 @@ struct SwiftNames: Sendable {
     }
     for composite in model.composites.sorted(by: { $0.name < $1.name }) { structs[composite.name] = free([composite.name]) }
     allTypes = taken
+    changedProperties = changedNames(SwiftNames.propertyNames(model))
+  }
+
+  /// The names of all properties and elements.
+  private static func propertyNames(_ model: ManagedObjectModel) -> Set<String> {
+    var names = Set(model.composites.flatMap { $0.elements.map(\.name) })
+    for entity in model.declarations {
+      names.formUnion(entity.attributes.map(\.name))
+      names.formUnion(entity.relationships.map(\.name))
+      names.formUnion(entity.fetchedProperties.map(\.name))
+    }
+    return names
+  }
+
+  /// Other names for properties that can't have their own. No two are equal in the entire model, because classes inherit properties.
+  private func changedNames(_ names: Set<String>) -> [String: String] {
+    var taken = names.filter(canBeProperty), changed: [String: String] = [:]
+    for name in names.subtracting(taken).sorted(by: SwiftText.precedes) {
+      var other = SwiftNames.identifier(name) + "Attribute"
+      while !taken.insert(other).inserted { other += "_" }
+      changed[name] = other
+    }
+    return changed
+  }
+
+  private func canBeProperty(_ name: String) -> Bool {
+    !SwiftNames.members.contains(name) && !allTypes.contains(name) && SwiftNames.isIdentifier(name)
   }
 
   func className(_ entity: String) -> String { classes[entity] ?? entity }
@@ -33,9 +62,7 @@ struct SwiftNames: Sendable {
 
   /// The name of a property in code. One that Swift or `ManagedObject` uses itself, or that is also the name of a type, gets a suffix.
   func property(_ name: String) -> String {
-    if SwiftNames.members.contains(name) || allTypes.contains(name) || !SwiftNames.isIdentifier(name) {
-      return SwiftNames.identifier(name) + "Attribute"
-    }
+    if let other = changedProperties[name] { return other }
     return SwiftNames.keywords.contains(name) ? "`\(name)`" : name
   }
 

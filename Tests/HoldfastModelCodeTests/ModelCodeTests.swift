@@ -150,6 +150,23 @@ import Testing
     #expect(!messages.contains("error:"), "\(messages)")
   }
 
+  /// The bug: the property with the suffix had the name of another one, perhaps of a superclass.
+  @Test func aNameWithASuffixIsNoOtherProperty() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Item", attributes: [AttributeDescription("descriptionAttribute", .string, isOptional: true)]),
+      EntityDescription(
+        "Book", superentity: "Item",
+        attributes: ["description", "isFault", "isFaultAttribute"].map { AttributeDescription($0, .string, isOptional: true) }),
+    ])
+    let text = ModelCode(model, name: "Shop").singleFile.text
+    for line in [
+      #".property("descriptionAttribute", \Item.descriptionAttribute)"#, #".property("description", \Book.descriptionAttribute_)"#,
+      #".property("isFault", \Book.isFaultAttribute_)"#, #".property("isFaultAttribute", \Book.isFaultAttribute)"#,
+    ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   /// The bug: where the code needs the type, the compiler found the property.
   @Test func aPropertyMayBeNamedLikeAType() throws {
     let model = try ManagedObjectModel(
