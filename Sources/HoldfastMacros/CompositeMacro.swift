@@ -108,6 +108,8 @@
           problems.error("severalBindings", at: variable, "Declare each element on its own.")
           return nil
         }
+        let name = pattern.identifier.text.filter { $0 != "`" }
+        if !name.isModelName { problems.error("propertyName", at: pattern, "\(Problem.nameRule) Rename the element.") }
         let initial = binding.initializer.map { InitialValue(expression: $0.value) }
         guard let type = binding.typeAnnotation?.type.trimmedDescription ?? initial?.type else {
           problems.error(
@@ -121,8 +123,8 @@
             "An element has an initial value or is optional: a struct without values is made before it is read.", .makeOptional(type))
         }
         return Element(
-          name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.reference, type: type,
-          initial: initial?.text ?? "nil", modifiers: variable.modifiers, options: options(of: variable, &problems))
+          name: name, reference: pattern.reference, type: type, initial: initial?.text ?? "nil", modifiers: variable.modifiers,
+          options: options(of: variable, &problems))
       }
     }
 

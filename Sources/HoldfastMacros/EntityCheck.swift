@@ -15,7 +15,7 @@
     }
 
     mutating func check(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
-      checkName(type)
+      checkName(type, node)
       checkGeneric(type)
       checkSuperclass(type)
       checkFinal(type, node)
@@ -47,7 +47,12 @@
       "Slots", "SlotCounts", "Snapshot", "TransformableSlot", "TransientIndex", "TransientLinkIndex",
     ]
 
-    private mutating func checkName(_ type: ClassDeclSyntax) {
+    private mutating func checkName(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
+      let arguments = MacroArguments(node.arguments)
+      let name = arguments.has(label: "name") ? arguments.string("name") : type.name.text.filter { $0 != "`" }
+      if let name, !name.isModelName {
+        problems.error("entityName", at: type.name, "\(Problem.nameRule) Write one: `@Entity(name: \"…\")`.")
+      }
       guard EntityCheck.memberTypes.contains(type.name.text) else { return }
       problems.error(
         "memberTypeAsClass", at: type.name,
@@ -63,9 +68,12 @@
     private mutating func checkName(_ property: ManagedProperty) {
       guard let pattern = property.variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self) else { return }
       let name = pattern.identifier.text.filter { $0 != "`" }
-      guard EntityCheck.objectProperties.contains(name) else { return }
       let isRelationship = property.type.isToMany || property.variable.attribute(named: "Relationship") != nil
       let macro = isRelationship ? "Relationship" : "Attribute"
+      if !property.name.isModelName {
+        problems.error("propertyName", at: pattern, "\(Problem.nameRule) Write one: `@\(macro)(name: \"…\")`.")
+      }
+      guard EntityCheck.objectProperties.contains(name) else { return }
       problems.error(
         "objectProperty", at: pattern,
         "\(name) is a property of every ManagedObject. Rename it; `@\(macro)(name: \"\(property.name)\")` keeps its name in the model.")

@@ -9,7 +9,18 @@
     let severity: DiagnosticSeverity
     let name: String
 
+    /// What each name in a model is.
+    static let nameRule = "A name in a model has ASCII letters, digits and underscores, and doesn't begin with a digit."
+
     var diagnosticID: MessageID { MessageID(domain: "Holdfast", id: name) }
+  }
+
+  extension String {
+    /// Whether a model can have the name.
+    var isModelName: Bool {
+      guard let first = utf8.first, !(48...57).contains(first) else { return false }
+      return utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
+    }
   }
 
   /// A change of the source that corrects a mistake.

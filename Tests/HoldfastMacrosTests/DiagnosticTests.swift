@@ -22,6 +22,8 @@
       }
     }
 
+    private static let nameRule = "A name in a model has ASCII letters, digits and underscores, and doesn't begin with a digit."
+
     static let mistakes: [Mistake] = [
       Mistake(
         "@Entity struct Dog {}",
@@ -177,6 +179,12 @@
       .property(
         "var last: Snapshot?",
         "2:13 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
+      .property("var größe = 1", "2:7 error: \(nameRule) Write one: `@Attribute(name: \"…\")`."),
+      .property("@Relationship var 🐕s: ToMany<Dog>", "2:21 error: \(nameRule) Write one: `@Relationship(name: \"…\")`."),
+      .property(
+        #"@Attribute(name: "first name") var name = """#, "2:38 error: \(nameRule) Write one: `@Attribute(name: \"…\")`."),
+      Mistake("@Entity final class Höhle: ManagedObject {}", "1:21 error: \(nameRule) Write one: `@Entity(name: \"…\")`."),
+      Mistake("@Composite struct Place { var höhe = 0.0 }", "1:31 error: \(nameRule) Rename the element."),
       .property(
         "var isDeleted = false",
         "2:7 error: isDeleted is a property of every ManagedObject. Rename it; "

@@ -412,6 +412,17 @@
             """#))
     }
 
+    @Test func aPropertyMayHaveANameThatAModelCannotHave() {
+      let expansion = Expansion(
+        #"""
+        @Entity(name: "Cave") final class Höhle: ManagedObject {
+          @Attribute(name: "size") var größe = 1
+        }
+        """#)
+      #expect(expansion.messages == [])
+      #expect(expansion.contains(#".property("size", \Höhle.größe, default: 1)"#), "\(expansion.text)")
+    }
+
     @Test func theConformanceOfACompositeIsAsAvailableAsTheStruct() {
       let expansion = Expansion(
         """
