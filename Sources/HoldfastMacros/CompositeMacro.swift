@@ -21,6 +21,11 @@
         return []
       }
       let elements = elements(of: type, &problems), access = type.modifiers.access(in: context)
+      let types = Set(elements.flatMap { TypeText($0.type).roots })
+      for element in elements where types.contains(element.name) {
+        problems.error(
+          "propertyAsType", at: element.pattern, "\(element.name) is also the name of a type in the struct. Rename the element.")
+      }
       let list = elements.map { "  .element(\($0.arguments.joined(separator: ", "))),\n" }.joined()
       let counts = elements.map { "  count += ManagedObject.slotCount(of: \($0.type).self)\n" }.joined()
       let members: [DeclSyntax] = [
@@ -32,6 +37,7 @@
 
     /// A stored property of the struct.
     private struct Element {
+      let pattern: IdentifierPatternSyntax
       let name: String
       /// The name as code refers to it, perhaps in backticks.
       let reference: String
@@ -123,8 +129,8 @@
             "An element has an initial value or is optional: a struct without values is made before it is read.", .makeOptional(type))
         }
         return Element(
-          name: name, reference: pattern.reference, type: type, initial: initial?.text ?? "nil", modifiers: variable.modifiers,
-          options: options(of: variable, &problems))
+          pattern: pattern, name: name, reference: pattern.reference, type: type, initial: initial?.text ?? "nil",
+          modifiers: variable.modifiers, options: options(of: variable, &problems))
       }
     }
 

@@ -24,6 +24,20 @@
         if let list = member.decl.as(MacroExpansionDeclSyntax.self), list.isEntityList { check(list) }
         if let condition = member.decl.as(IfConfigDeclSyntax.self) { check(condition) }
       }
+      checkNames(type.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) })
+    }
+
+    /// Reports properties with the names of types: where the code counts the slots of the type, the compiler finds the property.
+    private mutating func checkNames(_ properties: [ManagedProperty]) {
+      let types = Set(properties.filter { $0.kind == .value }.flatMap(\.type.roots))
+      for property in properties {
+        let name = property.reference.filter { $0 != "`" }
+        guard types.contains(name), let pattern = property.variable.bindings.first?.pattern else { continue }
+        problems.error(
+          "propertyAsType", at: pattern,
+          "\(name) is also the name of a type in the class. Rename the property; "
+            + "`@\(property.macro)(name: \"\(property.name)\")` keeps its name in the model.")
+      }
     }
 
     private mutating func check(_ list: MacroExpansionDeclSyntax) {
@@ -68,15 +82,14 @@
     private mutating func checkName(_ property: ManagedProperty) {
       guard let pattern = property.variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self) else { return }
       let name = pattern.identifier.text.filter { $0 != "`" }
-      let isRelationship = property.type.isToMany || property.variable.attribute(named: "Relationship") != nil
-      let macro = isRelationship ? "Relationship" : "Attribute"
       if !property.name.isModelName {
-        problems.error("propertyName", at: pattern, "\(Problem.nameRule) Write one: `@\(macro)(name: \"…\")`.")
+        problems.error("propertyName", at: pattern, "\(Problem.nameRule) Write one: `@\(property.macro)(name: \"…\")`.")
       }
       guard EntityCheck.objectProperties.contains(name) else { return }
       problems.error(
         "objectProperty", at: pattern,
-        "\(name) is a property of every ManagedObject. Rename it; `@\(macro)(name: \"\(property.name)\")` keeps its name in the model.")
+        "\(name) is a property of every ManagedObject. Rename it; `@\(property.macro)(name: \"\(property.name)\")` keeps its name in the "
+          + "model.")
     }
 
     private mutating func checkGeneric(_ type: ClassDeclSyntax) {

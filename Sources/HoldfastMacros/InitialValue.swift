@@ -143,6 +143,9 @@
       text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
     }
 
+    /// The names with which the compiler begins to find the types: `ToMany` and `Farm` in `ToMany<Farm.Dog>?`.
+    var roots: [String] { names.map { String($0.prefix { $0 != "." }) } }
+
     /// The text with the name of the class instead of `Self`, for code in other types.
     func replacingSelf(by name: String) -> String {
       var result = ""

@@ -28,6 +28,9 @@
     /// Whether saves compute the value.
     let isDerived: Bool
 
+    /// The macro for its settings.
+    var macro: String { type.isToMany || variable.attribute(named: "Relationship") != nil ? "Relationship" : "Attribute" }
+
     /// Whether the row has slots for the property.
     var hasSlots: Bool { kind == .value || isTransformed }
 

@@ -179,6 +179,17 @@
       .property(
         "var last: Snapshot?",
         "2:13 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
+      .property(
+        "var URL: URL?",
+        "2:7 error: URL is also the name of a type in the class. Rename the property; "
+          + #"`@Attribute(name: "URL")` keeps its name in the model."#),
+      Mistake(
+        "@Entity final class Dog: ManagedObject {\n  @Relationship var Farm: ToMany<Dog>\n  var mood: Optional<Farm.Mood>\n}",
+        "2:21 error: Farm is also the name of a type in the class. Rename the property; "
+          + #"`@Relationship(name: "Farm")` keeps its name in the model."#),
+      Mistake(
+        "@Composite struct Place { var Date: Date? }",
+        "1:31 error: Date is also the name of a type in the struct. Rename the element."),
       .property("var größe = 1", "2:7 error: \(nameRule) Write one: `@Attribute(name: \"…\")`."),
       .property("@Relationship var 🐕s: ToMany<Dog>", "2:21 error: \(nameRule) Write one: `@Relationship(name: \"…\")`."),
       .property(
