@@ -412,6 +412,12 @@
             """#))
     }
 
+    @Test func theNameOfAnEntityMayBeNil() {
+      let expansion = Expansion("@Entity(name: nil) final class Cow: ManagedObject {}")
+      #expect(expansion.messages == [])
+      #expect(expansion.contains(#"class var entityName: String { "Cow" }"#), "\(expansion.text)")
+    }
+
     @Test func aPropertyMayHaveANameThatAModelCannotHave() {
       let expansion = Expansion(
         #"""
