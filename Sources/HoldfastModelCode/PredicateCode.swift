@@ -145,7 +145,8 @@ struct PredicateCode {
   ) throws(PredicateProblem) -> String {
     let (otherCode, end) = try PredicatePath.resolve(other, entity, model, names)
     let isEquality = comparison.word == .equal || comparison.word == .notEqual
-    guard case .value(let otherValue) = end, let type = value.comparableType, type == otherValue.comparableType,
+    // A query compares an object with a given one only.
+    guard case .value(let otherValue) = end, value.kind != .object, let type = value.comparableType, type == otherValue.comparableType,
       value.isOrdered || (isEquality && value.isOptional == otherValue.isOptional),
       let symbol = comparison.symbol(isEquality: isEquality)
     else { throw PredicateProblem("\(code) and \(otherCode) can't be compared: a query compares numbers, text, or dates of one type.") }
@@ -213,7 +214,8 @@ struct PredicateCode {
       if elements.isEmpty { throw PredicateProblem("An empty list isn't supported.") }
       var texts: [String] = []
       for element in elements {
-        if element == .null, value.isOptional { texts.append("nil") } else { texts.append(try single(element, code, value, .value)) }
+        let isNil = element == .null && value.isOptional && value.kind != .object
+        texts.append(isNil ? "nil" : try single(element, code, value, .value))
       }
       return "[\(texts.joined(separator: ", "))]"
     default: throw PredicateProblem("IN needs a list.")

@@ -317,6 +317,8 @@ import Testing
       ("name == 3", "$0.name is compared with a value of another type."),
       ("isSold == 2", "$0.isSold is compared with a value of another type."),
       ("home == 'Oslo'", "$0.home is compared with a value of another type."),
+      ("home IN {nil}", "$0.home is compared with a value of another type."),
+      ("home == home", "$0.home and $0.home can't be compared"), ("SELF != SELF", "$0 and $0 can't be compared"),
       ("isSold > $x", "$0.isSold has no order, or the comparison has"),
       ("SELF == nil", "An object isn't optional, so it can't be compared with nil."), ("tons BEGINSWITH $x", "$0.tons isn't text."),
       ("voyages.miles > 3", "The to-many relationship in voyages.miles needs ANY, ALL or NONE."),
