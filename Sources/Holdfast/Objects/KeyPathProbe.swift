@@ -12,9 +12,11 @@ import HoldfastStore
 /// slot's value unchanged, whatever the other slots contain.
 struct KeyPathProbe {
   private let probe: AccessorProbe
+  /// The number of slots of the rows that are read: those of the class, or more, for the destinations that a computed property may use.
+  private let slotCount: Int
 
-  /// The maximum number of slots of an object to probe.
-  private static let mostSlots = 128
+  /// The minimum number of slots of the rows that are read.
+  private static let leastSlots = 128
 
   private static let coordinator: PersistentStoreCoordinator? = {
     guard let model = try? ManagedObjectModel(entities: [EntityDescription("Probe")]) else { return nil }
@@ -24,6 +26,7 @@ struct KeyPathProbe {
   private init?(_ type: ManagedObject.Type) {
     guard let coordinator = KeyPathProbe.coordinator else { return nil }
     probe = AccessorProbe(type, entity: 0, [ManagedObject.self], coordinator)
+    slotCount = max(KeyPathProbe.leastSlots, type.properties.map(\.slotEnd).max() ?? 0)
   }
 
   /// The name of a key path's property that isn't among the listed key paths of the class; nil if it isn't a property of the model.
@@ -60,11 +63,11 @@ struct KeyPathProbe {
     guard Swift.type(of: keyPath).valueType == Swift.type(of: binding.keyPath()).valueType else { return false }
     // Only values of attributes can be distinguished from computed ones.
     guard case .attribute(let types, let type) = binding.kind else { return true }
-    guard binding.slot < KeyPathProbe.mostSlots, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
+    guard binding.slot < slotCount, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
       return false
     }
     let slot = SlotIndex(binding.slot)
-    return (KeyPathProbe.rows(kind, slot) + KeyPathProbe.rows(of: type, slot)).allSatisfy { row in
+    return (rows(kind, slot) + rows(of: type, slot)).allSatisfy { row in
       (read(keyPath, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), slot).storeValue
     }
   }
@@ -72,7 +75,7 @@ struct KeyPathProbe {
   /// The value of a key path for an object with a row, and the properties that it used.
   private func read(_ keyPath: AnyKeyPath, _ row: (batch: RowBatch, kind: CellKind)? = nil) -> (value: Any?, steps: [Step]) {
     let recorder = AccessRecorder(
-      slotLimit: row == nil ? AbsentRow.slotCount : KeyPathProbe.mostSlots, kind: row?.kind, hasDestinations: true)
+      slotLimit: row == nil ? AbsentRow.slotCount : slotCount, kind: row?.kind, hasDestinations: true)
     var value: Any?
     probe.record(recorder) { object in
       withExtendedLifetime(row?.batch) {
@@ -88,7 +91,7 @@ struct KeyPathProbe {
   /// Rows that distinguish a slot from others, and its value from computed ones.
   ///
   /// They have different values in all slots, a value only in that slot, values only in the others, and none.
-  private static func rows(_ kind: CellKind, _ slot: SlotIndex) -> [RowBatch] {
+  private func rows(_ kind: CellKind, _ slot: SlotIndex) -> [RowBatch] {
     let texts: [(SlotIndex) -> String] = [
       { "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0.rawValue) },
       { "x-coredata://00000000-0000-0000-0000-000000000000/Probe/p\($0)" },
@@ -104,14 +107,15 @@ struct KeyPathProbe {
   /// Rows that distinguish a slot of an enumeration from others: one case in the slot and another in all others, and vice versa.
   ///
   /// Other values aren't cases of the enumeration, so they would all read the same.
-  private static func rows(of type: any AttributeValue.Type, _ slot: SlotIndex) -> [RowBatch] {
+  private func rows(of type: any AttributeValue.Type, _ slot: SlotIndex) -> [RowBatch] {
     guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.types.first?.cellKind else {
       return []
     }
     return [(cases.first, cases.last), (cases.last, cases.first)].map { here, elsewhere in
-      let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
+      let column = KeyPathProbe.column(kind)
+      let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: slotCount)), idPrefix: nil)
       builder.beginRow(key: 0, version: 1)
-      for other in builder.layout.slots where !builder.appendValue(other == slot ? here : elsewhere, column(kind)) { builder.appendNull() }
+      for other in builder.layout.slots where !builder.appendValue(other == slot ? here : elsewhere, column) { builder.appendNull() }
       builder.endRow()
       return builder.seal()
     }
@@ -126,8 +130,8 @@ struct KeyPathProbe {
     }
   }
 
-  private static func row(_ kind: CellKind, _ value: (SlotIndex) -> (Int64, String)?) -> RowBatch {
-    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
+  private func row(_ kind: CellKind, _ value: (SlotIndex) -> (Int64, String)?) -> RowBatch {
+    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: KeyPathProbe.column(kind), count: slotCount)), idPrefix: nil)
     builder.beginRow(key: 0, version: 1)
     for slot in builder.layout.slots {
       switch (value(slot), kind) {
@@ -139,6 +143,17 @@ struct KeyPathProbe {
     }
     builder.endRow()
     return builder.seal()
+  }
+}
+
+extension PropertyBinding {
+  /// The number behind the property's last slot; 0 if it isn't in the row.
+  fileprivate var slotEnd: Int {
+    switch kind {
+    case .attribute, .toOne, .transformable: slot + 1
+    case .composite(let leaves): slot + leaves().count
+    case .toMany, .transient, .transientToOne, .transientToMany: 0
+    }
   }
 }
 

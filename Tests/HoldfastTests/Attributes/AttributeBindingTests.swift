@@ -112,4 +112,31 @@ import Testing
     #expect([name(\.e), name(\.f), name(\.g), name(\.h), name(\.i)] == ["e", "f", "g", "h", "i"])
     #expect(FetchPath<Derived, Derived>.object.f.latitude.queryExpression == .property("f.latitude"))
   }
+
+  private class Wide: ManagedObject {
+    override class var entityName: String { "Wide" }
+    var low: Int { self[5] }
+    var high: Int { self[299] }
+    var text: String? { self[300] }
+    var total: Int {
+      let low = low
+      return low == 0 ? 0 : low + high
+    }
+    override class var properties: [PropertyBinding] {
+      [
+        .attribute("low", \Wide.low, slot: 5), .attribute("high", \Wide.high, slot: 299), .attribute("text", \Wide.text, slot: 300),
+      ]
+    }
+  }
+
+  private final class Wider: Wide {
+    override class var entityName: String { "Wider" }
+  }
+
+  /// The bugs: the first 128 slots were found only, and a computed property that used another one ended the process.
+  @Test func inheritedPropertiesOfWideRowsAreFoundByTheirKeyPaths() {
+    func name<Value>(_ path: KeyPath<Wider, Value>) -> String { KeyPathNames.name(path, in: Wider.self) }
+    #expect([name(\.low), name(\.high), name(\.text)] == ["low", "high", "text"])
+    #expect(KeyPathNames.known(\Wider.total, in: Wider.self) == nil)
+  }
 }
