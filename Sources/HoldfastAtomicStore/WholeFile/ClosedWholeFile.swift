@@ -49,6 +49,8 @@ struct ClosedWholeFile: Sendable {
         .unsupportedRequest, operation: operation, path: path,
         reason: "The file doesn't contain the model it was written with. Open the store with that model and set the metadata there.")
     }
+    var options = options
+    options.file.durability = .full
     let store = WholeFileStore(format: format, at: path, options: options)
     _ = try store.open(model: model, host: .none)
     try store.setMetadata(metadata)
@@ -72,6 +74,8 @@ struct ClosedWholeFile: Sendable {
     }
     let removal = try file.beginReplacing(operation: operation)
     defer { removal.abort() }
+    // External files are removed after it, durably.
+    removal.waitsForDisk = true
     // Only under the lock, which a save may have held until now.
     try request.expectedState?.verify(fileAt: file.path, operation: operation)
     let present = try removal.read { try contents($0, of: file, operation) } ?? StoredContents()
@@ -113,6 +117,8 @@ struct ClosedWholeFile: Sendable {
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
+    // External files are removed after it, durably, and the caller may remove the original.
+    replacement.waitsForDisk = true
     try state?.verify(fileAt: file.path, operation: operation)
     let present = try replacement.read { try contents($0, of: file, operation) } ?? StoredContents()
     let copied = try copy(original, to: replacement, of: file, progress), folder = copied.folder(for: file, options)

@@ -106,7 +106,7 @@ struct ClosedFile: Sendable {
 
   private func writing(_ operation: String, _ body: (SQLiteDatabase, SQLiteConnection) throws -> Void) throws {
     var options = options
-    options.createsIfMissing = false
+    (options.createsIfMissing, options.durability) = (false, .full)
     try withDatabase(options, checkpointing: true) { database in
       // Check that the file is a store before changing anything.
       try reading(database, operation) { _ = try record($0, operation) }

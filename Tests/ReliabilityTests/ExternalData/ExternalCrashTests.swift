@@ -45,6 +45,52 @@ import Testing
     }
   }
 
+  /// The external files of the former store are removed once it is replaced or destroyed. So that is durable by then, whatever the options
+  /// say. The bug: with `normal`, the former store could come back without these files.
+  @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
+  func RB1_afterAPowerLossAReplacedOrDestroyedStoreIsWholeOrGone(kind: FileStore, durability: DurableFileOptions.Durability) throws {
+    for replaces in [true, false] {
+      let disk = SimulatedFileSystem()
+      let former = try PowerLostGallery.make(kind, "/gallery", disk, durability, seed: 1)
+      let other = try PowerLostGallery.make(kind, "/other", disk, durability, seed: 5)
+      func description(_ path: String) -> StoreDescription { PowerLostGallery.description(kind, path, disk, durability) }
+      disk.startRecording()
+      if replaces {
+        try PersistentStoreCoordinator.replacePersistentStore(description("/gallery"), withCopyOf: description("/other"))
+      } else {
+        try PersistentStoreCoordinator.destroyPersistentStore(description("/gallery"))
+      }
+      disk.mark(1)
+      let expected = replaces ? other : nil
+      var faults: [String] = []
+      disk.forEachCrashState { state in
+        do {
+          let found = try PowerLostGallery.images(kind, "/gallery", state.fileSystem, durability)
+          if found != former && found != expected { faults.append("neither the former store nor the new state: \(state)") }
+          if state.lastMark == 1 && found != expected { faults.append("the change is lost: \(state)") }
+        } catch {
+          faults.append("\(error): \(state)")
+        }
+      }
+      #expect(faults.isEmpty, "\(replaces): \(faults.count), \(faults.first ?? "")")
+    }
+  }
+
+  /// It is documented as durable when it returns, whatever the options say.
+  @Test(arguments: FileStore.wholeFile) func RB2_theMetadataOfAClosedStoreSurviveAPowerLoss(kind: FileStore) throws {
+    let disk = SimulatedFileSystem()
+    _ = try PowerLostGallery.make(kind, "/gallery", disk, .normal, seed: 1)
+    disk.startRecording()
+    try PersistentStoreCoordinator.setMetadata(["port": "Bergen"], for: PowerLostGallery.description(kind, "/gallery", disk, .normal))
+    disk.mark(1)
+    var lost = 0
+    try disk.forEachCrashState { state in
+      let found = try PersistentStoreCoordinator.metadata(for: PowerLostGallery.description(kind, "/gallery", state.fileSystem, .normal))
+      if state.lastMark == 1 && found.userInfo != ["port": "Bergen"] { lost += 1 }
+    }
+    #expect(lost == 0)
+  }
+
   /// Every file-system call of a save fails once, with each of a few errors.
   @Test(arguments: FileStore.wholeFile, [ENOSPC, EIO, EACCES])
   func RC1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
@@ -368,8 +414,36 @@ private struct PowerLostGallery: CustomStringConvertible {
   static func context(
     _ kind: FileStore, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability
   ) throws -> ManagedObjectContext {
+    try Gallery.context(description(kind, "/gallery", disk, durability))
+  }
+
+  static func description(
+    _ kind: FileStore, _ path: String, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability
+  ) -> StoreDescription {
     let file = DurableFileOptions(durability: durability, lockTimeout: .seconds(0), fileSystem: disk)
-    return try Gallery.context(kind.description(at: "/gallery", WholeFileOptions(file: file, externalData: options)))
+    return kind.description(at: path, WholeFileOptions(file: file, externalData: options))
+  }
+
+  /// Makes and closes a store with two photos, whose images are in files.
+  static func make(
+    _ kind: FileStore, _ path: String, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability, seed: Int64
+  ) throws -> [StoreValue?] {
+    let context = try Gallery.context(description(kind, path, disk, durability))
+    let images = [Gallery.bytes(seed, 30), Gallery.bytes(seed + 1, 40)]
+    for (number, image) in images.enumerated() { Gallery.insert(Int64(number), image, context) }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    return images.map { .data($0) }
+  }
+
+  /// The images in a store, with those in files; nil if the store doesn't exist.
+  static func images(
+    _ kind: FileStore, _ path: String, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability
+  ) throws -> [StoreValue?]? {
+    if disk.contents(of: String(path.dropFirst())) == nil { return nil }
+    let context = try Gallery.context(description(kind, path, disk, durability))
+    defer { try? context.persistentStoreCoordinator.close() }
+    return try Gallery.photos(context).map { try $0.value(forKey: "image").storeValue }
   }
 
   /// Inserts two values that are stored in files, and a small one.

@@ -50,6 +50,27 @@ import Testing
     }
     report(child)
   }
+
+  /// Another program keeps the log, so closing the file doesn't move the log into the database.
+  @Test func theMetadataOfAClosedStoreAreDurableWhileAnotherProgramHasTheFileOpen() async {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [folder = folder.path as String] in
+      WatchedFileSystem.install()
+      let path = folder + "/harbour", description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal))
+      try Harbour.makeFile(description, saves: 2)
+      let other = try BareDatabase(path)
+      _ = try other.rows("SELECT COUNT(*) FROM Z_METADATA")
+      WatchedFileSystem.startRecording()
+      try PersistentStoreCoordinator.setMetadata(["port": "Bergen"], for: description)
+      let events = WatchedFileSystem.stopRecording()
+      let written = events.lastIndex { if case .write(let file, _, _) = $0 { file.name == "harbour-wal" } else { false } }
+      let synchronized = events.lastIndex { if case .synchronize(let file) = $0 { file.name == "harbour-wal" } else { false } }
+      demand(written != nil, "Nothing was written to the log.")
+      demand((synchronized ?? -1) > (written ?? .max), "The log wasn't synchronized after it was written.")
+      other.close()
+      print("REPORT The metadata of a closed store are durable.")
+    }
+    report(child)
+  }
 }
 
 /// Runs in a separate process.
