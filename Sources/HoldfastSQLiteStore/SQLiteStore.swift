@@ -96,14 +96,14 @@ public final class SQLiteStore: IncrementalStore {
         let result = try StoreOpening(model: model, database: database).run()
         let store = OpenStore(
           schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory,
-          recordedMaximum: result.maximumHistoryChangeCount)
+          recordedMaximum: result.maximumHistory)
         if options.historyTracking == .always && !options.isReadOnly {
-          try store.createHistory(recordedMaximum: result.maximumHistoryChangeCount)
+          try store.createHistory(recordedMaximum: result.maximumHistory.count)
         }
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
         if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }
-        database.files?.isStore(result.identity.storeUUID, model, metadata: result.plist)
+        database.files?.isStore(result.identity.storeUUID, model, metadata: result.maximumHistory.metadata)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
         return result.metadata

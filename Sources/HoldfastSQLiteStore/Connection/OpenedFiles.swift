@@ -119,6 +119,10 @@ final class OpenedFiles: Sendable {
     }
   }
 
+  /// The metadata that were last known to be those of the store. In a writing transaction, they are those in the file unless this store has
+  /// changed them itself.
+  var metadata: [UInt8] { state.withLock { $0.metadata } }
+
   /// Forgets the log. Call it when the file was converted to a rollback journal.
   func logWasRemoved() { state.withLock { $0.forgetLog() } }
 

@@ -111,7 +111,7 @@ struct MetadataRecord: Sendable {
   // MARK: History
 
   /// The text that the bytes of a list contain if it has a ``maximumHistoryChangeCount``.
-  static var maximumHistoryMark: String { Key.maximumHistory }
+  fileprivate static var maximumHistoryMark: String { Key.maximumHistory }
 
   /// The maximum number of changes in the history that the last program with the option `.always` has chosen. Nil for no maximum, or if
   /// there was no such program.
@@ -176,4 +176,19 @@ struct MetadataRecord: Sendable {
   ///
   /// - Throws: ``StoreError`` if a key is reserved for the store.
   mutating func setUserInfo(_ info: [String: StoreValue]) throws(StoreError) { try metadata.setUserInfo(info) }
+}
+
+/// The maximum number of changes in the history that a property list contains.
+struct RecordedMaximum {
+  let metadata: [UInt8]
+  /// Nil if it contains none.
+  let count: Int?
+}
+
+extension RecordedMaximum {
+  /// Reads it from the bytes of a list, which are decoded only if they contain it.
+  init(_ uuid: String, _ metadata: [UInt8]) {
+    let isThere = StoreOpening.contains(metadata, MetadataRecord.maximumHistoryMark)
+    self.init(metadata: metadata, count: isThere ? (try? MetadataRecord(uuid: uuid, bytes: metadata))?.maximumHistoryChangeCount : nil)
+  }
 }

@@ -18,10 +18,8 @@ struct StoreOpening {
     let metadata: StoreMetadata
     let identity: StoreIdentity
     let hasHistory: Bool
-    /// The maximum number of changes in the history that the metadata contain; nil if they contain none.
-    let maximumHistoryChangeCount: Int?
-    /// The property list of the file's metadata.
-    let plist: [UInt8]
+    /// The property list of the file's metadata, and the maximum number of changes in the history that it contains.
+    let maximumHistory: RecordedMaximum
   }
 
   func run() throws -> Result {
@@ -39,13 +37,11 @@ struct StoreOpening {
     let identity = try StoreIdentity.intern(storedUUID: found.record.uuid, model: model, path: database.file.path)
     return Result(
       schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity,
-      hasHistory: found.record.schema.hasHistory, maximumHistoryChangeCount: maximumHistoryChangeCount(found.record),
-      plist: found.record.plist)
+      hasHistory: found.record.schema.hasHistory, maximumHistory: maximumHistory(found.record))
   }
 
-  private func maximumHistoryChangeCount(_ row: MetadataReader.Row) -> Int? {
-    guard row.schema.hasHistory, StoreOpening.contains(row.plist, MetadataRecord.maximumHistoryMark) else { return nil }
-    return (try? MetadataRecord(uuid: row.uuid, bytes: row.plist))?.maximumHistoryChangeCount
+  private func maximumHistory(_ row: MetadataReader.Row) -> RecordedMaximum {
+    row.schema.hasHistory ? RecordedMaximum(row.uuid, row.plist) : RecordedMaximum(metadata: row.plist, count: nil)
   }
 
   private struct Found {

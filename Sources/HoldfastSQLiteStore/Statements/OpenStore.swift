@@ -20,8 +20,8 @@ final class OpenStore: Sendable {
   let files: ExternalFiles?
   /// Whether and how the file keeps a history.
   let history: HistoryState
-  /// The maximum number of changes in the history; nil for no maximum.
-  let maximumHistoryChangeCount: Int?
+  /// The maximum number of changes in the history that the file's metadata contain.
+  private let recordedMaximum: Mutex<RecordedMaximum>
   /// Reports saves of other processes; nil unless the options want that.
   let others = Mutex<OtherProcesses?>(nil)
   /// The snapshots in use.
@@ -35,8 +35,8 @@ final class OpenStore: Sendable {
 
   /// - Parameters:
   ///   - hasHistory: Whether the file has a history.
-  ///   - recordedMaximum: The maximum number of changes in the history that the metadata contain; nil if they contain none.
-  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool, recordedMaximum: Int?) {
+  ///   - recordedMaximum: The maximum number of changes in the history that the metadata contain.
+  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool, recordedMaximum: RecordedMaximum) {
     self.model = schema.model
     self.schema = schema
     self.identity = identity
@@ -44,9 +44,7 @@ final class OpenStore: Sendable {
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
     history = HistoryState(schema.model, isAbsent: !hasHistory && database.options.historyTracking != .always)
-    let options = database.options
-    // A program that only continues a history keeps the maximum of the one that wants it. A history of Core Data has none.
-    maximumHistoryChangeCount = options.historyTracking == .always ? options.maximumHistoryChangeCount : recordedMaximum
+    self.recordedMaximum = Mutex(recordedMaximum)
     files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
     let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }
@@ -62,6 +60,20 @@ final class OpenStore: Sendable {
     let before = connection.statementsRun
     defer { statementCount.add(connection.statementsRun - before, ordering: .relaxed) }
     return try connection.state.watch.limiting(toSeconds: isLimited ? database.options.requestTimeout.map { $0 / .seconds(1) } : nil, body)
+  }
+
+  /// The maximum number of changes in the history; nil for no maximum. A save calls it in its transaction, which has read the metadata if
+  /// another process has changed them.
+  ///
+  /// A program that only continues a history keeps the maximum of the one that wants it. A history of Core Data has none.
+  var maximumHistoryChangeCount: Int? {
+    if database.options.historyTracking == .always { return database.options.maximumHistoryChangeCount }
+    guard let metadata = database.files?.metadata else { return nil }
+    return recordedMaximum.withLock { recorded in
+      // Usually it is the same array.
+      if recorded.metadata != metadata { recorded = RecordedMaximum(identity.storeUUID, metadata) }
+      return recorded.count
+    }
   }
 
   // MARK: Writing

@@ -127,6 +127,27 @@ import Testing
     #expect(few.allSatisfy { $0 > 5 && $0 < 30 }, "\(few)")
   }
 
+  /// The bug: an open SQLite store kept the maximum that the file had when it was opened, and deleted transactions.
+  @Test(.ownThreads, arguments: HistoryStore.allCases)
+  func aMaximumThatAnotherProcessChoosesAppliesToAStoreThatIsOpen(_ store: HistoryStore) async throws {
+    let first = try store.coordinator(Kennel.model, folder, limit: store == .sqlite ? 20 : 2000)
+    try insert(1, first)
+    try first.close()
+    let coordinator = try store.coordinator(Kennel.model, folder, .ifPresent)
+    try insert(1, coordinator)
+    await #expect(processExitsWith: .success) { [path = store.path(folder) as String, name = store.rawValue as String] in
+      guard let store = HistoryStore(rawValue: name) else { exit(3) }
+      let other = try PersistentStoreCoordinator(model: Kennel.model, store: store.description(path))
+      let context = try ManagedObjectContext(coordinator: other, classes: Kennel.classes)
+      context.dog("Rex")
+      try context.save()
+      try other.close()
+    }
+    for _ in 0..<40 { try insert(1, coordinator) }
+    #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == (1...43).map { $0 })
+    try coordinator.close()
+  }
+
   /// A history without transactions doesn't contain the maximum.
   @Test(arguments: wholeFiles) func aHistoryThatWasDeletedHasTheDefaultMaximum(_ store: HistoryStore) throws {
     let first = try store.coordinator(Kennel.model, folder, limit: 2000)
