@@ -18,6 +18,8 @@ extension OpenedFile {
       written.withLock { written in
         written.history = history
         written.deferredCount += count
+        // A new history would continue the generation, which must not be less than the number of any earlier transaction.
+        if history != nil { written.generation = min(written.generation + 1, StoreFileHeader.generations.upperBound) }
       }
     }
     return (preparation, note)

@@ -303,6 +303,33 @@ import Testing
     #expect(try again.fetchHistory().transactions.map(\.changes.count) == [2])
   }
 
+  /// Saves that aren't written yet have numbers, too. The bug: a new history could begin at the number of one of them, and accept its
+  /// token.
+  @Test(arguments: wholeFiles) func aNewHistoryRefusesTheTokensOfSavesThatWereNotWrittenAtOnce(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Kennel.model, folder), path = store.path(folder)
+    try insert(80, first)
+    try first.close()
+    let description = try #require(store.description(path).inFileWithSmallCaches?(path))
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+    var tokens: [PersistentHistoryToken] = []
+    for _ in 0..<10 {
+      try insert(1, coordinator)
+      tokens.append(try coordinator.currentPersistentHistoryToken())
+    }
+    try coordinator.close()
+    // The repaired file has no history.
+    let target = store.description(store.path(folder, "Mended"))
+    try PersistentStoreCoordinator.repairPersistentStore(store.description(path), to: target, model: Kennel.model)
+    let again = try PersistentStoreCoordinator(model: Kennel.model, store: target)
+    try insert(1, again)
+    for token in tokens {
+      let error = #expect(throws: StoreError.self) { try again.fetchHistory(after: token) }
+      #expect(error?.code == .stateUnavailable)
+    }
+    #expect(try again.fetchHistory().transactions.map(\.changes.count) == [1])
+    try again.close()
+  }
+
   @Test func aLargeTransactionNumberIsKept() throws {
     let path = HistoryStore.json.path(folder), coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
     try insert(1, coordinator)
