@@ -21,7 +21,8 @@ extension FileRepair {
   /// The entity numbers in the file, by entity index; those of a new store for entities without one.
   private func numbers(of model: ManagedObjectModel) throws -> [Int64] {
     var found: [String: Int64] = [:]
-    let select = try connection.prepare("SELECT Z_NAME, Z_ENT FROM Z_PRIMARYKEY")
+    // As when a file is opened.
+    let select = try connection.prepare("SELECT Z_NAME, Z_ENT FROM Z_PRIMARYKEY ORDER BY Z_ENT DESC")
     while try select.step() { found[select.string(0)] = select.int64(1) }
     return model.entities.map { found[$0.name] ?? Int64($0.index.rawValue + 1) }
   }

@@ -37,7 +37,8 @@ extension StoreSchema {
   /// identifier. Otherwise, it gets the number that the model predicts, if no other entity of the model has that number.
   private static func entityNumbers(_ model: ManagedObjectModel, _ connection: SQLiteConnection) throws -> [Int64] {
     var byName: [String: Int64] = [:]
-    let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY")
+    // The smallest number of a name is taken: those of the history, whose rows are named CHANGE and TRANSACTION, are above all others.
+    let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY ORDER BY Z_ENT DESC")
     while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
     var found = model.entities.map { byName[$0.name] }
     for (place, entity) in model.entities.enumerated() where found[place] == nil {

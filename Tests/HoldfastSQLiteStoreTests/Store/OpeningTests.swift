@@ -215,6 +215,27 @@ import Testing
     #expect(try SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
   }
 
+  /// The bug: they had the numbers of the history's tables, so their objects were missing, and new ones got these numbers.
+  @Test func `entities with the names of the history's tables have their own numbers in another program's file`() throws {
+    let folder = TemporaryFolder(), number = AttributeDescription("number", .integer64)
+    let model = try ManagedObjectModel(
+      entities: ["CHANGE", "TRANSACTION", "TRANSACTIONSTRING"].map { EntityDescription($0, attributes: [number]) })
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .always
+    let tested = try StoreUnderTest(folder, model, options: options)
+    try tested.insert("TRANSACTION", [["number": .int64(1)]])
+    try tested.store.close()
+    var list = try MetadataRecord(uuid: "U", new: model).list
+    list["_HoldfastLayout"] = nil
+    let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
+    _ = try SQL.rows(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    let again = try StoreUnderTest(folder, model, options: options)
+    #expect(try again.insert("TRANSACTION", [["number": .int64(2)]]) == [2])
+    #expect(try again.all("TRANSACTION").count == 2)
+    try again.store.close()
+    #expect(try SQL.rows(folder.file(), "SELECT DISTINCT Z_ENT FROM ZTRANSACTION") == [["2"]])
+  }
+
   @Test func `names are looked up in a file that another program laid out`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
