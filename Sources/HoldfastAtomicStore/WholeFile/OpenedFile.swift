@@ -119,7 +119,11 @@ final class OpenedFile: Sendable {
         .missingExternalData, operation: request.description(in: tables.schema.model), path: path,
         reason: "The model has no attribute whose values may be stored in external files.")
     }
-    return try files.read(request.id, operation: request.description(in: tables.schema.model))
+    do throws(StoreError) { return try files.read(request.id, operation: request.description(in: tables.schema.model)) } catch {
+      // Another process may have replaced the value. Then the row that names the new file is loaded, so that the object can be refreshed.
+      if error.code == .missingExternalData { report((try? loadCurrentVersion()) ?? nil) }
+      throw error
+    }
   }
 
   /// Removes external files that interrupted saves, and interrupted replacements of the store, left behind.

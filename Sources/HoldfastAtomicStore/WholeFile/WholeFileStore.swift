@@ -26,7 +26,7 @@ import Synchronization
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
 /// Reading objects never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
-/// keys, saves or reads its history, even if the save fails with a conflict; or soon after they happen, with
+/// keys, saves, reads its history or misses the file of a value, even if the save fails with a conflict; or soon after they happen, with
 /// ``WholeFileOptions/reportsOtherProcesses``.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies

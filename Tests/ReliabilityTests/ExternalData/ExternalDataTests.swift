@@ -143,6 +143,26 @@ import Testing
     try first.persistentStoreCoordinator.close()
   }
 
+  /// The bug: a whole-file store kept the former row until its next save, and a read-only one for good.
+  @Test(.ownThreads, arguments: FileStore.all, [false, true])
+  func aValueThatAnotherProcessReplacedIsReadAfterARefresh(kind: FileStore, isReadOnly: Bool) async throws {
+    let gallery = try GalleryFolder(kind)
+    _ = try gallery.make([Gallery.bytes(1, 4000)])
+    let context = try gallery.open(isReadOnly: isReadOnly), photo = try #require(try Gallery.photos(context).first)
+    #expect(photo.title == nil)
+    await #expect(processExitsWith: .success) { [kind = kind as FileStore, path = gallery.path as String] in
+      let other = try Gallery.context(kind.description(at: path, Gallery.small))
+      try Gallery.photos(other)[0].image = Gallery.bytes(2, 5000)
+      try other.save()
+      try other.persistentStoreCoordinator.close()
+    }
+    let error = #expect(throws: StoreError.self) { try photo.value(forKey: "image") }
+    #expect(error?.code == .missingExternalData)
+    try context.refresh(photo, mergeChanges: false)
+    #expect(try photo.value(forKey: "image") == .data(Gallery.bytes(2, 5000)))
+    try context.persistentStoreCoordinator.close()
+  }
+
   /// Another context deletes the photo. Its file remains, because a third one reads a former generation.
   @Test(arguments: FileStore.all)
   func anObjectIsNotInsertedAgainWithoutAValueThatCannotBeReadNow(kind: FileStore) throws {
