@@ -166,7 +166,7 @@ import Testing
         Issue.record("\(pet) has no owner.")
         continue
       }
-      let owner = try #require(context.registeredObject(for: id))
+      let owner = try context.existingObject(with: id)
       #expect(try Array(owner.toMany(forKey: "pets")) == [pet] && !pet.objectID.isTemporaryID)
     }
   }
@@ -192,7 +192,7 @@ import Testing
       let parent = try TestStore.memory.makePlace(model: Self.owners.get(), classes: []).context()
       let child = ManagedObjectContext(parent: parent)
       // Each request of the child calls it.
-      let store = try #require(child.persistentStoreCoordinator.persistentStores[0].base as? ParentStore)
+      let store = try #require(child.core.persistentStoreCoordinator.persistentStores[0].base as? ParentStore)
       var pets: [ManagedObject] = []
       let time = try processorTime {
         for _ in 0..<count {
