@@ -168,7 +168,10 @@ public final class PersistentStoreCoordinator: Sendable {
           .unsupportedRequest, operation: "open the store", path: description.location?.description,
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
-      let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, place) } }
+      let isOpen = OpenFlag()
+      let host = StoreHost(configuration: description.configuration) { [weak self] change in
+        if isOpen.value { self?.report(change, place) }
+      }
       let store = try PersistentStore(description, of: self, place: place, isOpen: isOpen, host: host)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()

@@ -125,7 +125,8 @@ struct StoreCopier {
     _ description: StoreDescription, _ model: ManagedObjectModel, _ body: (any IncrementalStore, StoreMetadata) throws -> Result
   ) throws -> Result {
     let store = description.makeStore(), path = description.location?.description
-    let metadata = try PersistentStore.wrapping("open the store", path) { try store.open(model: model, host: .none) }
+    let host = StoreHost(configuration: description.configuration) { _ in }
+    let metadata = try PersistentStore.wrapping("open the store", path) { try store.open(model: model, host: host) }
     do {
       let result = try body(store, metadata)
       try PersistentStore.wrapping("close the store", path) { try store.close() }

@@ -6,6 +6,11 @@ import Synchronization
 /// changes in `savedChanges()`. Reports have no effect before ``IncrementalStore/open(model:host:)`` returns, or after the store is closed or
 /// removed from the coordinator.
 public final class StoreHost: Sendable {
+  /// The configuration with which the store is opened; nil if it may have objects of all entities.
+  ///
+  /// Most stores needn't know it. A file of Core Data may have been created for a configuration, and then has no place for the objects of
+  /// other entities.
+  public let configuration: String?
   private let receive: @Sendable (StoreChange) -> Void
   private let check = Mutex<(@Sendable () -> Bool)?>(nil)
 
@@ -14,8 +19,12 @@ public final class StoreHost: Sendable {
 
   /// Creates a host.
   ///
-  /// - Parameter receive: Receives each report, on the thread that calls ``objectsChanged(_:)``.
-  public init(_ receive: @escaping @Sendable (StoreChange) -> Void) { self.receive = receive }
+  /// - Parameters:
+  ///   - configuration: The configuration with which the store is opened. Defaults to none.
+  ///   - receive: Receives each report, on the thread that calls ``objectsChanged(_:)``.
+  public init(configuration: String? = nil, _ receive: @escaping @Sendable (StoreChange) -> Void) {
+    (self.configuration, self.receive) = (configuration, receive)
+  }
 
   /// Reports changes that weren't saved through this store. The object IDs contain the store's own keys.
   ///

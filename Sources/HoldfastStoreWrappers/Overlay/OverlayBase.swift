@@ -13,7 +13,7 @@ struct OverlayBase: Sendable {
   private let relationships: [String: ManagedObjectModel.Relationship]
 
   /// Opens a store.
-  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, keysBelow limit: ObjectKey) throws {
+  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ configuration: String?, keysBelow limit: ObjectKey) throws {
     self.store = store
     self.model = model
     largestKey = limit.advanced(by: -1)
@@ -24,7 +24,7 @@ struct OverlayBase: Sendable {
       }
     }
     self.relationships = relationships
-    storeUUID = try store.open(model: model, host: .none).identity.storeUUID
+    storeUUID = try store.open(model: model, host: StoreHost(configuration: configuration) { _ in }).identity.storeUUID
     do { snapshot = store.capabilities.snapshots ? try store.beginRead(.snapshot, options: .none) : nil } catch {
       try? store.close()
       throw error

@@ -158,7 +158,7 @@ private final class OverlayStore: ForwardingStore {
   }
 
   func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
-    rows.show(try OverlayBase(makeOther(), model, keysBelow: OverlayStore.firstKey))
+    rows.show(try OverlayBase(makeOther(), model, host.configuration, keysBelow: OverlayStore.firstKey))
     do { return try base.open(model: model, host: host) } catch {
       try? rows.close()
       throw error
