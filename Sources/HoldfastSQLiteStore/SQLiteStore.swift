@@ -93,7 +93,7 @@ public final class SQLiteStore: IncrementalStore {
       }
       let database = try SQLiteDatabase(path: path, options: options)
       do {
-        let result = try StoreOpening(model: model, database: database).run()
+        let result = try StoreOpening(model: model, configuration: host.configuration, database: database).run()
         let store = OpenStore(
           schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory,
           recordedMaximum: result.maximumHistory)
@@ -103,7 +103,7 @@ public final class SQLiteStore: IncrementalStore {
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
         if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }
-        database.files?.isStore(result.identity.storeUUID, model, metadata: result.maximumHistory.metadata)
+        database.files?.isStore(result.identity.storeUUID, result.schema, metadata: result.maximumHistory.metadata)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
         return result.metadata

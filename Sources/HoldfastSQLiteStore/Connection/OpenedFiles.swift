@@ -53,6 +53,8 @@ final class OpenedFiles: Sendable {
     var storeUUID: String?
     /// The model that the store was opened with.
     var model: ManagedObjectModel?
+    /// The entities of the model that the file lacked then.
+    var missingEntities: [EntityIndex] = []
     /// The metadata that were last known to be those of a store with the model.
     var metadata: [UInt8] = []
     /// Whether the database was found overwritten. It stays true until the store is closed.
@@ -112,9 +114,10 @@ final class OpenedFiles: Sendable {
 
   /// Records the store's UUID, model and metadata. From now on, the database must contain this store, and each writing transaction checks that
   /// no other program has migrated it.
-  func isStore(_ uuid: String, _ model: ManagedObjectModel, metadata: [UInt8]) {
+  func isStore(_ uuid: String, _ schema: StoreSchema, metadata: [UInt8]) {
     state.withLock { state in
-      (state.storeUUID, state.model, state.metadata) = (uuid, model, metadata)
+      (state.storeUUID, state.model, state.metadata) = (uuid, schema.model, metadata)
+      state.missingEntities = schema.missingEntities
       state.checkedCounter = state.checkedCounter ?? state.changeCounter
     }
   }
@@ -398,13 +401,13 @@ final class OpenedFiles: Sendable {
     guard found?.uppercased() == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
     // Usually they are unchanged. Other processes may also have changed the user's entries.
     guard let model = state.model, metadata != state.metadata else { return }
-    try checkModel(model, metadata, uuid, connection)
+    try checkModel(model, state.missingEntities, metadata, uuid, connection)
     state.metadata = metadata
   }
 
   /// Throws `incompatibleModel` unless the metadata are those of a store with the model: rows of this model would damage a migrated file.
   private func checkModel(
-    _ model: ManagedObjectModel, _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
+    _ model: ManagedObjectModel, _ missing: [EntityIndex], _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
   ) throws(StoreError) {
     let digest = model.versionDigest
     if MetadataRecord.isMarked(metadata, for: model, digest: digest) { return }
@@ -415,8 +418,8 @@ final class OpenedFiles: Sendable {
         reason: "The metadata can't be read. Nothing was written. Close the store, and repair the file.", cause: error)
     }
     // As when a file is opened.
-    if record.layoutHashes == nil && MetadataRecord.hasDigest(metadata, digest) { return }
-    do throws(StoreError) { try record.checkCompatibility(with: model, path: file.path) } catch {
+    if missing.isEmpty && record.layoutHashes == nil && MetadataRecord.hasDigest(metadata, digest) { return }
+    do throws(StoreError) { try record.checkCompatibility(with: model, without: missing, path: file.path) } catch {
       guard error.code == .incompatibleModel else { throw error }
       throw StoreError(
         .incompatibleModel, operation: connection.operation, path: file.path,

@@ -129,11 +129,18 @@ struct MetadataRecord: Sendable {
 
   /// Compares the version hashes of all entities.
   ///
+  /// - Parameter missing: The entities that the file must lack. Defaults to none.
   /// - Throws: ``StoreError`` with the names of the entities that differ.
-  func checkCompatibility(with model: ManagedObjectModel, path: String?) throws(StoreError) {
+  func checkCompatibility(
+    with model: ManagedObjectModel, without missing: [EntityIndex] = [], path: String?
+  ) throws(StoreError) {
     try metadata.checkHashesVersion(path: path)
-    guard let hashes = metadata.versionHashes else {
+    guard var hashes = metadata.versionHashes else {
       throw StoreError(.damaged, operation: "open the store", path: path, reason: "The metadata lacks the version hashes of the model.")
+    }
+    for index in missing {
+      let entity = model.entities[index]
+      hashes[entity.name] = hashes[entity.name] == nil ? entity.versionHash : []
     }
     try ModelCompatibility.check(hashes, layouts: layoutHashes, model, path: path)
   }

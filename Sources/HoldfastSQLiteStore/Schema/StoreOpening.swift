@@ -9,6 +9,8 @@ import HoldfastStore
 /// Opens a file as the store of a model, or creates the tables of a new store.
 struct StoreOpening {
   let model: ManagedObjectModel
+  /// The configuration with which the store is opened; nil for all entities.
+  let configuration: String?
   let database: SQLiteDatabase
 
   private static let operation = "open the store"
@@ -78,10 +80,11 @@ struct StoreOpening {
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
     // The mark covers all hashes together. In another program's file, the digest does.
-    if !isOurs && (record.layoutHashes != nil || !MetadataRecord.hasDigest(row.plist, digest)) {
-      try record.checkCompatibility(with: model, path: database.file.path)
+    let missing = isOurs ? [] : try record.missingEntities(of: model, openedWith: configuration, connection)
+    if !isOurs && (record.layoutHashes != nil || !missing.isEmpty || !MetadataRecord.hasDigest(row.plist, digest)) {
+      try record.checkCompatibility(with: model, without: missing, path: database.file.path)
     }
-    let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, from: connection, row.schema)
+    let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, without: missing, from: connection, row.schema)
     try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))

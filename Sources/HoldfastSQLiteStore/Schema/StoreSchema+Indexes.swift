@@ -53,6 +53,7 @@ extension StoreSchema {
 
   /// The indexes of an entity's table: foreign keys, `Z_ENT` in a shared table, uniqueness constraints, and fetch indexes.
   private func declaredIndexes(_ index: EntityIndex) -> [Index] {
+    if missingEntities.contains(index) { return [] }
     let entity = model.entities[index], table = tables[index]
     var columns = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { table.columns[$0] }
     if entity.superentityIndex == nil {

@@ -15,7 +15,8 @@ extension StoreSchema {
 
   /// The layout of a new file. On disk: do not change.
   ///
-  /// - Parameter numbers: The entity numbers by entity index. In a new file they are the index + 1.
+  /// - Parameter numbers: The entity numbers by entity index. In a new file they are the index + 1. An entity that the file lacks has the
+  ///   maximum, so that its columns don't take the names of others.
   static func predicted(_ model: ManagedObjectModel, numbers: [Int64]? = nil) -> StoreSchema {
     let numbers = numbers ?? model.entities.map { Int64($0.index.rawValue + 1) }
     let tables = tables(model, numbers)

@@ -4,14 +4,22 @@ extension StoreSchema {
   /// Finds a model's tables and columns in a file that another program created. Ignores tables, columns and indexes that the model doesn't
   /// contain.
   ///
-  /// - Parameter check: The findings in the file's schema; nil if its definitions were checked before.
+  /// - Parameters:
+  ///   - lacked: The entities that the file lacks. Defaults to none.
+  ///   - check: The findings in the file's schema; nil if its definitions were checked before.
   /// - Throws: ``StoreError`` with code `damaged` if a table or column is missing, or `unsafeSchema` for a table with a finding.
-  static func read(_ model: ManagedObjectModel, from connection: SQLiteConnection, _ check: SchemaCheck?) throws -> StoreSchema {
-    let numbers = try entityNumbers(model, connection)
+  static func read(
+    _ model: ManagedObjectModel, without lacked: [EntityIndex] = [], from connection: SQLiteConnection, _ check: SchemaCheck?
+  ) throws -> StoreSchema {
+    let numbers = try entityNumbers(model, without: lacked, connection)
     let predicted = predicted(model, numbers: numbers)
     let names = try tableNames(connection)
     let tables = try model.entities.map { entity in
       var table = predicted.tables[entity.index]
+      if lacked.contains(entity.index) {
+        table.name = ""
+        return table
+      }
       guard names.contains(table.name) else { throw missing("the table \(table.name) of \(entity.name)", connection) }
       let columns = try columnNames(table.name, connection, check)
       table.columns = try table.columns.map { column in
@@ -21,26 +29,33 @@ extension StoreSchema {
       table.entityColumns = table.entityColumns.map { $0.isEmpty ? $0 : match($0, columns) ?? "" }
       return table
     }
-    let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection, check) }
-    let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
+    let sides = try namingRelationships(model).map { relationship -> LinkSide? in
+      lacked.contains(relationship.entityIndex) ? nil : try readSide(of: relationship, model, numbers, names, connection, check)
+    }
+    let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [], missing: lacked)
     let orders = try model.orderedRelationships.map { relationship in
+      if lacked.contains(relationship.entityIndex) { return "" }
       let (table, column) = (schema.places(relationship).table, predictedOrderColumn(relationship, schema))
       guard let found = match(column, try columnNames(table, connection, check)) else {
         throw missing("the column \(table).\(column) of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
       }
       return found
     }
-    return StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
+    return StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders, missing: lacked)
   }
 
   /// The entity numbers by entity index, found by name. A renamed entity may have its old name in the file, which is its renaming
-  /// identifier. Otherwise, it gets the number that the model predicts, if no other entity of the model has that number.
-  private static func entityNumbers(_ model: ManagedObjectModel, _ connection: SQLiteConnection) throws -> [Int64] {
+  /// identifier. Otherwise, it gets the number that the model predicts, if no other entity of the model has that number. It isn't known how
+  /// Core Data numbers some of a model's entities, so no number is predicted for a file that lacks others.
+  private static func entityNumbers(
+    _ model: ManagedObjectModel, without lacked: [EntityIndex], _ connection: SQLiteConnection
+  ) throws -> [Int64] {
     var byName: [String: Int64] = [:]
     // The smallest number of a name is taken: those of the history, whose rows are named CHANGE and TRANSACTION, are above all others.
     let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY ORDER BY Z_ENT DESC")
     while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
     var found = model.entities.map { byName[$0.name] }
+    for index in lacked { found[index.rawValue] = Int64.max }
     for (place, entity) in model.entities.enumerated() where found[place] == nil {
       guard let former = entity.declaration.renamingIdentifier, let number = byName[former] else { continue }
       if !found.contains(number) { found[place] = number }
@@ -48,7 +63,7 @@ extension StoreSchema {
     return try zip(model.entities, found).map { entity, number in
       if let number { return number }
       let predicted = Int64(entity.index.rawValue + 1)
-      guard byName.values.contains(predicted), !found.contains(predicted) else {
+      guard lacked.isEmpty, byName.values.contains(predicted), !found.contains(predicted) else {
         throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
       }
       return predicted

@@ -57,7 +57,9 @@ extension StoreSchema {
 
   /// The to-many relationships without an inverse whose destination is a root entity or one of its subentities.
   func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
-    StoreSchema.namingRelationships(model).filter { !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) }
+    StoreSchema.namingRelationships(model).filter {
+      !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) && !missingEntities.contains($0.entityIndex)
+    }
   }
 
   /// The slots that an entity doesn't inherit.
@@ -90,7 +92,9 @@ extension StoreSchema {
   }
 
   /// The many-to-many relationships with their own table, which is named after them.
-  var namedLinks: [ManagedObjectModel.Relationship] { StoreSchema.namingRelationships(model).filter(\.hasInverse) }
+  var namedLinks: [ManagedObjectModel.Relationship] {
+    StoreSchema.namingRelationships(model).filter { $0.hasInverse && !missingEntities.contains($0.entityIndex) }
+  }
 
   /// The statement that creates a join table.
   ///

@@ -43,17 +43,25 @@ final class StoreSchema: Sendable {
   let model: ManagedObjectModel
   /// The tables by entity index.
   let tables: [Table]
-  /// The join tables by entity index and relationship index; nil for relationships that aren't many-to-many.
+  /// The entities of the model that the file lacks, because Core Data created it for a configuration. Their tables have no name.
+  let missingEntities: [EntityIndex]
+  /// The join tables by entity index and relationship index; nil for relationships that aren't many-to-many, and for those of entities that
+  /// the file lacks.
   let links: [[LinkSide?]]
   /// The order columns by entity index and relationship index; nil for unordered relationships. Empty if no relationship is ordered.
   private let orderColumns: [[String?]]
 
   /// Creates a schema.
   ///
-  /// - Parameter orderColumns: The order columns, parallel to the model's ordered relationships.
-  init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]], orderColumns: [String]) {
+  /// - Parameters:
+  ///   - orderColumns: The order columns, parallel to the model's ordered relationships.
+  ///   - missing: The entities that the file lacks. Defaults to none.
+  init(
+    model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]], orderColumns: [String], missing: [EntityIndex] = []
+  ) {
     self.model = model
     self.tables = tables
+    missingEntities = missing
     self.links = links
     self.orderColumns = StoreSchema.orderColumns(model, orderColumns)
   }
@@ -63,6 +71,11 @@ final class StoreSchema: Sendable {
     var columns: [[String?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
     for (relationship, name) in zip(model.orderedRelationships, names) { columns[relationship.entityIndex][relationship.index] = name }
     return columns
+  }
+
+  /// The entity with a number in the file; nil if there is none.
+  func entity(numbered number: Int64) -> EntityIndex? {
+    tables.firstIndex { $0.number == number }.map { EntityIndex($0) }.flatMap { missingEntities.contains($0) ? nil : $0 }
   }
 
   /// The column with the order of destination objects, in the table of ``places(_:)``; nil for an unordered relationship.
@@ -106,9 +119,11 @@ final class StoreSchema: Sendable {
   }
 
   /// Assigns the join table of each naming relationship to both of its ends.
-  static func links(_ model: ManagedObjectModel, _ sides: [LinkSide]) -> [[LinkSide?]] {
+  ///
+  /// - Parameter sides: The join tables, parallel to the naming relationships; nil for one that the file lacks.
+  static func links(_ model: ManagedObjectModel, _ sides: [LinkSide?]) -> [[LinkSide?]] {
     var links: [[LinkSide?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
-    for (relationship, side) in zip(namingRelationships(model), sides) {
+    for case (let relationship, let side?) in zip(namingRelationships(model), sides) {
       links[relationship.entityIndex][relationship.index] = side
       if relationship.hasInverse && !relationship.isReflexive {
         links[relationship.destinationIndex][relationship.inverseIndex] = side.inverse

@@ -35,7 +35,7 @@ struct ExternalFiles: Sendable {
   func collect(_ store: OpenStore) {
     folder.collect { place, id in
       guard let entity = store.model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
-        entity.externalSlots.contains(slot)
+        entity.externalSlots.contains(slot), !store.schema.missingEntities.contains(entity.index)
       else { throw StoreError(.general, operation: "look for a file", path: store.path, reason: "The model has no such attribute.") }
       return try store.database.readers.withConnection(to: "look for files that no row names") { connection in
         try ExternalFiles.ids(entity, place.key, [slot], store, connection) == [id]
@@ -58,7 +58,7 @@ struct ExternalFiles: Sendable {
   /// The file names in all rows.
   static func all(_ model: ManagedObjectModel, _ schema: StoreSchema, _ connection: SQLiteConnection) throws -> Set<UUID> {
     var ids: Set<UUID> = []
-    for entity in model.entities {
+    for entity in model.entities where !schema.missingEntities.contains(entity.index) {
       for slot in entity.externalSlots {
         let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
         let statement = try connection.prepare("SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'")

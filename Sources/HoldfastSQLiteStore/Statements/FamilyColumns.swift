@@ -12,7 +12,7 @@ struct FamilyColumns: Sendable {
   init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
     var names: [String] = []
     var places: [String: Int32] = [:]
-    members = entity.concreteIndexes.map { index in
+    members = entity.concreteIndexes.filter { !schema.missingEntities.contains($0) }.map { index in
       let columns = schema.tables[index].columns
       for name in columns where places[name] == nil {
         places[name] = Int32(names.count + 3)

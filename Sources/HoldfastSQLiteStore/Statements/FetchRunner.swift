@@ -44,7 +44,15 @@ struct FetchRunner {
   }
 
   func run(_ plan: FetchPlan, into sink: any RowSink) throws {
-    let entity = try store.entity(plan.entity)
+    let missing = store.schema.missingEntities
+    if missing.isEmpty { return try run(plan, try store.entity(plan.entity), into: sink) }
+    // The file has no objects of an entity that it lacks.
+    var plan = plan
+    plan.concreteEntities.removeAll { missing.contains($0) }
+    try run(plan, try store.modelEntity(plan.entity), into: sink)
+  }
+
+  private func run(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, into sink: any RowSink) throws {
     let concrete = plan.concreteEntities, isEmpty = concrete.isEmpty
     switch plan.output {
     case .rows:

@@ -102,11 +102,11 @@ struct HistoryReader {
     _ select: SQLiteStatement, _ column: Int
   ) throws -> (entity: EntityIndex, kind: HistoryTransaction.Change.Kind, id: ManagedObjectID)? {
     let number = select.int64(column + 1), key = select.key(column + 2)
-    guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }) else { return nil }
+    guard let entity = store.schema.entity(numbered: number) else { return nil }
     guard let kind = HistoryReader.kinds[select.int64(column)], key >= 0 else {
       throw damaged("A change has an unknown type or an invalid key.")
     }
-    return (EntityIndex(entity), kind, store.prefixes[EntityIndex(entity)].withKey(key))
+    return (entity, kind, store.prefixes[entity].withKey(key))
   }
 
   private static let kinds: [Int64: HistoryTransaction.Change.Kind] = [0: .inserted, 1: .updated, 2: .deleted]

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Whether the file of an open store has a history. It may get one at any time, from another process.
 final class HistoryState: Sendable {
-  private let model: ManagedObjectModel
+  private let schema: StoreSchema
   private let madePlan = Mutex<HistoryPlan?>(nil)
 
   private enum Found {
@@ -15,8 +15,8 @@ final class HistoryState: Sendable {
   private let found: Mutex<Found?>
 
   /// - Parameter isAbsent: Whether the file had no history when it was opened, and gets none.
-  init(_ model: ManagedObjectModel, isAbsent: Bool) {
-    self.model = model
+  init(_ schema: StoreSchema, isAbsent: Bool) {
+    self.schema = schema
     found = Mutex(isAbsent ? .absent : nil)
   }
 
@@ -24,7 +24,7 @@ final class HistoryState: Sendable {
   var plan: HistoryPlan {
     madePlan.withLock { made in
       if let made { return made }
-      let plan = HistoryPlan(model)
+      let plan = HistoryPlan(schema.model, missing: schema.missingEntities)
       made = plan
       return plan
     }

@@ -118,10 +118,10 @@ final class HistoryWriter {
     while try select.step() {
       let number = select.int64(1)
       // A damaged file may have the key in a row of an entity without the relationship.
-      guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }),
-        store.model.entities[relationship.entityIndex].familyIndexes.contains(EntityIndex(entity))
+      guard let entity = store.schema.entity(numbered: number),
+        store.model.entities[relationship.entityIndex].familyIndexes.contains(entity)
       else { continue }
-      found(Changed(entity: EntityIndex(entity), key: select.key(0)), relationship.slot)
+      found(Changed(entity: entity, key: select.key(0)), relationship.slot)
     }
   }
 

@@ -21,6 +21,8 @@ struct KeyRunner {
   // MARK: Rows
 
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    // The file has no objects of an entity that it lacks.
+    if store.schema.missingEntities.contains(request.entity) { return }
     let entity = try store.entity(request.entity)
     let keys = request.keys.count > 1 ? request.keys.sorted() : request.keys
     if let family = store.family(entity.index) { return try rows(entity, family, keys, sink) }

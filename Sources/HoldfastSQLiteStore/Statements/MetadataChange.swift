@@ -17,7 +17,10 @@ struct MetadataChange {
 
   /// Updates the model stored in the file: rules, defaults, and everything else that doesn't affect version hashes. A file of another
   /// program contains none until it is migrated.
+  ///
+  /// A file that lacks entities of the model keeps the model that it has, with their hashes.
   func refreshModel() throws {
+    if !store.schema.missingEntities.isEmpty { return }
     let bytes = try store.model.canonicalJSON()
     try store.writing("update the store's model") { writer in
       // Usually the model is unchanged, and no lock is taken.

@@ -43,7 +43,7 @@ final class OpenStore: Sendable {
     self.database = database
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
-    history = HistoryState(schema.model, isAbsent: !hasHistory && database.options.historyTracking != .always)
+    history = HistoryState(schema, isAbsent: !hasHistory && database.options.historyTracking != .always)
     self.recordedMaximum = Mutex(recordedMaximum)
     files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
@@ -154,7 +154,17 @@ final class OpenStore: Sendable {
 
   // MARK: Names
 
+  /// An entity whose objects the file has, or can have.
   func entity(_ index: EntityIndex) throws -> ManagedObjectModel.Entity {
+    let entity = try modelEntity(index)
+    if !schema.missingEntities.contains(index) { return entity }
+    throw StoreError(
+      .unsupportedRequest, operation: "execute a request", path: path,
+      reason: "The file has no place for objects of \(entity.name), because it was created for a configuration without this entity.")
+  }
+
+  /// An entity of the model, which the file may lack.
+  func modelEntity(_ index: EntityIndex) throws -> ManagedObjectModel.Entity {
     guard model.entityIndexes.contains(index) else {
       throw StoreError(
         .unsupportedRequest, operation: "execute a request", path: path, reason: "The model has no entity number \(index).")

@@ -371,7 +371,7 @@ final class SaveRunner {
   }
 
   private func entity(numbered number: Int64) -> ManagedObjectModel.Entity? {
-    store.schema.tables.firstIndex { $0.number == number }.map { store.model.entities[$0] }
+    store.schema.entity(numbered: number).map { store.model.entities[$0] }
   }
 
   /// Clears the changed values of constrained columns in all updated rows. The updates then write the new values.

@@ -46,7 +46,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
   /// - **O2**: Creates an empty store if none exists, unless it is opened read-only.
   /// - **O3**: Refuses a store created with a model whose version hashes or layout hashes differ (``ModelCompatibility``), and leaves it
-  ///   unchanged. Refuses data that isn't a store of this type, too.
+  ///   unchanged. Refuses data that isn't a store of this type, too. It may open one that lacks entities that aren't in the host's
+  ///   ``StoreHost/configuration``. It then has no objects of these, and refuses to save any.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   /// - **O6**: While another store has the same data open, opening throws `alreadyOpen` or `locked`, or both stores work. If both work,
   ///   each sees the other's saves, at the latest after its own next save, and no committed save is lost.

@@ -44,15 +44,20 @@ public final class HistoryPlan: Sendable {
   public let keepsValues: Bool
 
   /// Creates the plan of a model.
-  public init(_ model: ManagedObjectModel) {
+  ///
+  /// - Parameters:
+  ///   - model: The model.
+  ///   - missing: The entities for whose objects the store has no place. Defaults to none.
+  public init(_ model: ManagedObjectModel, missing: [EntityIndex] = []) {
     var entities: [Entity] = []
     for entity in model.entities {
       let above = entity.superentityIndex.map { entities[$0.rawValue] }
       entities.append(HistoryPlan.plan(entity, above, model))
     }
     self.entities = entities
-    tombstoneCount = entities.map(\.preserved.count).max() ?? 0
-    keepsValues = entities.contains(where: \.keepsValues)
+    let kept = missing.isEmpty ? entities : model.entityIndexes.filter { !missing.contains($0) }.map { entities[$0.rawValue] }
+    tombstoneCount = kept.map(\.preserved.count).max() ?? 0
+    keepsValues = kept.contains(where: \.keepsValues)
   }
 
   private static func plan(_ entity: ManagedObjectModel.Entity, _ above: Entity?, _ model: ManagedObjectModel) -> Entity {
