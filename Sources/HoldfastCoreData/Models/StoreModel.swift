@@ -44,7 +44,7 @@ extension ManagedObjectModel {
     var found: ManagedObjectModel?, others: [ManagedObjectModel] = []
     if let path {
       try ModelVersions(path).forEach { model in
-        if metadata.isCompatible(with: model) { found = model } else { others.append(model) }
+        if fits(metadata, store, model) { found = model } else { others.append(model) }
         return found == nil
       }
     }
@@ -52,7 +52,7 @@ extension ManagedObjectModel {
     for read in [{ try PersistentStoreCoordinator.cachedModel(for: store) }, { try cachedModel(of: store) }] where found == nil {
       do {
         guard let model = try read() else { continue }
-        if metadata.isCompatible(with: model) { found = model } else { others.append(model) }
+        if fits(metadata, store, model) { found = model } else { others.append(model) }
       } catch { failure = error }
     }
     if let found { return found }
@@ -61,6 +61,16 @@ extension ManagedObjectModel {
       reason: "The store doesn't contain a readable model with its version hashes"
         + (path.map { ", and none of the versions at \($0) has them" } ?? "") + ". Pass the model with which it was created.",
       cause: failure)
+  }
+
+  /// Whether a store has all entities of a model or, if Core Data created it for a configuration, those of the one with which it is opened.
+  private static func fits(_ metadata: PersistentStoreMetadata, _ store: StoreDescription, _ model: ManagedObjectModel) -> Bool {
+    let differing = metadata.differingEntities(from: model)
+    if differing.isEmpty { return true }
+    guard let configuration = store.configuration, let held = model.entities(inConfiguration: configuration), !held.isEmpty,
+      metadata.entityLayoutHashes == nil
+    else { return false }
+    return differing.allSatisfy { name in metadata.entityVersionHashes[name] == nil && !held.contains { $0.name == name } }
   }
 
   /// The model cache of Core Data's SQLite files.
