@@ -77,12 +77,17 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
 
     /// Removes what only this framework's files have.
     private func forgetModel() throws {
+      try changeMetadata { list in (list["_HoldfastLayout"], list["_HoldfastModel"]) = (nil, nil) }
+    }
+
+    /// Changes the property list in the metadata of a SQLite file.
+    func changeMetadata(_ change: (inout [String: PropertyList]) -> Void) throws {
       let text = try #require(try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA").first?.first)
       let bytes = stride(from: 0, to: text.utf8.count, by: 2).map { place in
         UInt8(text.dropFirst(place).prefix(2), radix: 16) ?? 0
       }
       var list = try #require(try PropertyList(binary: bytes).dictionary)
-      (list["_HoldfastLayout"], list["_HoldfastModel"]) = (nil, nil)
+      change(&list)
       let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
       _ = try SQL.rows(path, "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
       _ = try SQL.rows(path, "PRAGMA wal_checkpoint(TRUNCATE)")
