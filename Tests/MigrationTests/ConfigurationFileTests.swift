@@ -48,7 +48,7 @@ import Testing
   /// A file with the entities of the configuration `cloud`, and more.
   private static func place(_ more: [EntityDescription] = []) throws -> MigratedStore.Place {
     let place = MigratedStore.Place(.coreData)
-    try place.fill(try model(cloud + more)) { context in
+    try place.fill(try model(cloud + more)) { context throws in
       let animal = try context.add("Animal", "a"), hen = try context.add("Hen", "h", ["size": .int16(3)])
       try context.add("Owner", "o").setValue([hen, animal], forKey: "pets")
       try hen.setValue([try context.add("Label", "l")], forKey: "labels")
@@ -76,7 +76,7 @@ import Testing
 
   @Test func aFileOfAConfigurationIsReadAndChangedAndGetsNothingOfOtherEntities() throws {
     let place = try Self.place(), before = try Self.layout(place), store = place.description.with(configuration: "cloud")
-    try Self.opening(store) { context in
+    try Self.opening(store) { context throws in
       #expect(try Self.tags(context, "Animal") == ["a", "h"])
       #expect(try Self.tags(context, "Hen") == ["h"])
       let owner = try context.tagged("Owner", "o"), hen = try context.tagged("Hen", "h")
@@ -95,7 +95,7 @@ import Testing
       "Owner o: pets=[h i]",
     ]
     #expect(try Self.layout(place) == before)
-    try Self.opening(store) { context in
+    try Self.opening(store) { context throws in
       #expect(try Self.tags(context, "Animal") == ["h", "i"])
       #expect(try #require(throws: PersistenceError.self) { try Self.tags(context, "Account") }.code == .noStoreForEntity)
     }
@@ -105,7 +105,7 @@ import Testing
 
   @Test func aReadOnlyFileOfAConfigurationIsRead() throws {
     let place = try Self.place(), before = try Self.layout(place)
-    try Self.opening(place.description.readOnly().with(configuration: "few")) { context in
+    try Self.opening(place.description.readOnly().with(configuration: "few")) { context throws in
       #expect(try Self.tags(context, "Animal") == ["a", "h"])
       let owner = try context.tagged("Owner", "o")
       #expect(try context.tagged("Animal", "a").value(forKey: "owner").storeValue == .objectID(owner.objectID))
@@ -118,7 +118,7 @@ import Testing
     let stores = [
       place.description.with(configuration: "cloud"), .sqlite(at: place.folder.file("local.sqlite")).with(configuration: "local"),
     ]
-    try Self.opening(stores[0], stores[1]) { context in
+    try Self.opening(stores[0], stores[1]) { context throws in
       // With a listener, a save looks for the accounts that have a deleted animal.
       let changes = context.persistentStoreCoordinator.savedChanges()
       let cat = try context.add("Cat", "c", ["size": .int16(9)])
@@ -128,7 +128,7 @@ import Testing
       try context.save()
       withExtendedLifetime(changes) {}
     }
-    try Self.opening(stores[1], stores[0]) { context in
+    try Self.opening(stores[1], stores[0]) { context throws in
       #expect(try Self.tags(context, "Animal") == ["a", "c"])
       #expect(try Self.tags(context, "Account") == ["u"])
       #expect(try Self.tags(context, "Hen").isEmpty)
@@ -198,7 +198,7 @@ import Testing
     var options = SQLiteStoreOptions()
     options.historyTracking = .always
     let store = StoreDescription.sqlite(at: place.path, options: options).with(configuration: "cloud")
-    try Self.opening(store) { context in
+    try Self.opening(store) { context throws in
       context.delete(try context.tagged("Hen", "h"))
       try context.save()
       let history = try context.persistentStoreCoordinator.fetchHistory()
@@ -223,7 +223,7 @@ import Testing
     let digest = try PersistentStoreCoordinator.verifyPersistentStore(store, model: model)
     try PersistentStoreCoordinator.copyPersistentStore(store, to: copy, model: model)
     #expect(try PersistentStoreCoordinator.verifyPersistentStore(copy) == digest)
-    try Self.opening(copy) { context in
+    try Self.opening(copy) { context throws in
       #expect(try Self.tags(context, "Animal") == ["a", "h"])
       #expect(try Self.tags(context, "Account").isEmpty)
     }
@@ -233,7 +233,7 @@ import Testing
     let place = try Self.place(), before = try Self.layout(place), former = [try model(Self.cloud)]
     try Self.opening(place.description.migrating(from: former).with(configuration: "cloud")) { _ in }
     #expect(try Self.layout(place) == before)
-    try Self.opening(place.description.migrating(from: former)) { context in
+    try Self.opening(place.description.migrating(from: former)) { context throws in
       #expect(try Self.tags(context, "Animal") == ["a", "h"])
       try context.add("Account", "u")
       try context.save()
@@ -252,13 +252,13 @@ import Testing
     try place.fill(former) { try $0.add("Hen", "h") }
     try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [former]), to: current)
     let before = try Self.layout(place)
-    try Self.opening(place.description.with(configuration: "cloud")) { context in
+    try Self.opening(place.description.with(configuration: "cloud")) { context throws in
       try context.tagged("Hen", "h").setValue(StoreValue.int16(3), forKey: "size")
       try context.save()
     }
     #expect(try Self.layout(place) == before)
     #expect(try PersistentStoreCoordinator.cachedModel(for: place.description)?.versionDigest == current.versionDigest)
-    try Self.opening(place.description.with(configuration: "cloud")) { context in
+    try Self.opening(place.description.with(configuration: "cloud")) { context throws in
       #expect(try context.tagged("Hen", "h").value(forKey: "size").storeValue == .int16(3))
     }
   }
