@@ -193,6 +193,30 @@ import Testing
     #expect(try SQL.rows(place.path, "SELECT COUNT(*) FROM ZANIMAL") == [["2"]])
   }
 
+  @Test func theStoreHasNoObjectsOfEntitiesThatItLacks() throws {
+    let place = try Self.place(), model = try Self.whole(), store = SQLiteStore(path: place.path)
+    _ = try store.open(model: model, host: StoreHost(configuration: "cloud") { _ in })
+    defer { try? store.close() }
+    let account = try #require(model.entity(named: "Account")), animal = try #require(model.entity(named: "Animal"))
+    let favourites = try #require(account.relationship(named: "favourites"))
+    let view = try store.beginRead(.latest, options: .none)
+    defer { view.end() }
+    // The wrapper of an overlay asks for links, also without sources.
+    for sources in [[], [1, 2]] as [[ObjectKey]] {
+      let request = RelationshipRequest(entity: account.index, relationship: favourites.index, sources: sources)
+      let answer = try store.relationships(request, in: view, options: .none)
+      #expect(answer.targets.isEmpty && answer.offsets.count == sources.count + 1)
+      try answer.check(request, path: nil, isOrdered: false)
+    }
+    func explanation(_ entity: ManagedObjectModel.Entity) throws -> String {
+      try store.answers.perform(ExplanationRequest(FetchPlan(entity: entity.index, concreteEntities: entity.concreteIndexes)))
+    }
+    #expect(try explanation(account).hasPrefix("No statement"))
+    // The statement is the one that a fetch runs. It doesn't contain the number of `Cat`, which has none in the file.
+    let text = try explanation(animal)
+    #expect(text.hasPrefix("SELECT ") && !text.contains("\(Int64.max)"), "\(text)")
+  }
+
   @Test func aHistoryHasNoPlaceForOtherEntities() throws {
     let place = try Self.place()
     var options = SQLiteStoreOptions()

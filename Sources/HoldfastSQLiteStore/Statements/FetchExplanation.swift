@@ -6,7 +6,7 @@ extension FetchRunner {
   /// The statement has placeholders instead of values. SQLite's choice of an index depends on values only in a file with statistics, which
   /// another program made with ANALYZE.
   func explanation(of plan: FetchPlan) throws -> String {
-    guard let fetch = try statement(for: plan) else { return "No statement, because the entity is abstract and has no subentities." }
+    guard let fetch = try statement(for: plan) else { return "No statement, because the file can't have objects of the entity." }
     fetch.reset()
     let statement = try connection.prepare("EXPLAIN QUERY PLAN \(fetch.sql)")
     var lines = [fetch.sql]

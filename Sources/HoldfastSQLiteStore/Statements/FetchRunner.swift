@@ -44,12 +44,16 @@ struct FetchRunner {
   }
 
   func run(_ plan: FetchPlan, into sink: any RowSink) throws {
-    let missing = store.schema.missingEntities
-    if missing.isEmpty { return try run(plan, try store.entity(plan.entity), into: sink) }
-    // The file has no objects of an entity that it lacks.
+    let entity = try store.modelEntity(plan.entity)
+    if store.schema.missingEntities.isEmpty { return try run(plan, entity, into: sink) }
+    try run(withoutMissingEntities(plan), entity, into: sink)
+  }
+
+  /// The plan without the entities that the file lacks, of which it has no objects.
+  private func withoutMissingEntities(_ plan: FetchPlan) -> FetchPlan {
     var plan = plan
-    plan.concreteEntities.removeAll { missing.contains($0) }
-    try run(plan, try store.modelEntity(plan.entity), into: sink)
+    plan.concreteEntities.removeAll { store.schema.missingEntities.contains($0) }
+    return plan
   }
 
   private func run(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, into sink: any RowSink) throws {
@@ -86,7 +90,7 @@ struct FetchRunner {
 
   /// The statement that executes a plan, with the values of its predicate bound; nil if the plan has no entities.
   func statement(for plan: FetchPlan) throws -> SQLiteStatement? {
-    let entity = try store.entity(plan.entity)
+    let entity = try store.modelEntity(plan.entity), plan = withoutMissingEntities(plan)
     return plan.concreteEntities.isEmpty ? nil : try statement(plan, try selection(plan, entity), entity)
   }
 

@@ -81,13 +81,17 @@ struct KeyRunner {
   // MARK: Relationships
 
   func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
-    let entity = try store.entity(request.entity)
+    let entity = try store.modelEntity(request.entity)
     guard entity.relationships.indices.contains(request.relationship.rawValue), entity.relationships[request.relationship].isToMany else {
       throw StoreError(
         .unsupportedRequest, operation: "read a relationship of \(entity.name)", path: store.path,
         reason: "Relationship number \(request.relationship) isn't a to-many relationship.")
     }
     let relationship = entity.relationships[request.relationship]
+    if store.schema.missingEntities.contains(entity.index) {
+      // The file has no objects of an entity that it lacks, so the sources don't exist.
+      return RelationshipAnswer(offsets: Array(repeating: 0, count: request.sources.count + 1), targets: [], orderKeys: [])
+    }
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
     // Rows of several entities, and of ordered relationships, are read on demand.
