@@ -231,6 +231,26 @@ import Testing
     expectTooLarge { try tested.fetch(plan) }
   }
 
+  /// The bug: the limit was checked only for new groups. But sums of numbers of very different sizes take more memory, also in known groups.
+  @Test func sumsOfKnownGroupsTakeNoMoreMemoryThanTheyMay() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Part", attributes: [AttributeDescription("number", .integer64), AttributeDescription("size", .double)])
+    ])
+    let tested = try StoreUnderTest(folder, model, options: SQLiteStoreOptions(maximumFetchByteCount: 60_000))
+    let part = try tested.entity("Part")
+    let number = try #require(part.slot(named: "number")), size = try #require(part.slot(named: "size"))
+    var plan = try tested.plan("Part")
+    plan.output = .aggregates(AggregatePlan(groupBy: [number], columns: [.sum(slot: size), .average(slot: size)]))
+    func insert(size: Double) throws {
+      try tested.insert("Part", (Int64(0)..<100).map { ["number": .int64($0), "size": .double(size)] })
+    }
+    for size in [1, 1e300] { try insert(size: size) }
+    #expect(try tested.fetch(plan).count == 100)
+    // The sums need more than two numbers now.
+    try insert(size: 1e-300)
+    expectTooLarge { try tested.fetch(plan) }
+  }
+
   @Test func destinationsOfAGroupThatAreTooManyAreReadObjectByObject() async throws {
     let first = try context()
     try insert(10, first)

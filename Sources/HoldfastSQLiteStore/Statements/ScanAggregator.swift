@@ -82,12 +82,13 @@ struct ScanAggregator {
   /// Reads all rows of a statement whose columns are ``slots``. Returns nil, or the slot of a value with an invalid type.
   mutating func add(_ statement: SQLiteStatement, _ budget: FetchBudget) throws -> SlotIndex? {
     let handle = statement.handle
-    var known = groupValues.count
+    var known = (groupValues.count, sumByteCount)
     while try statement.step() {
       guard let group = group(handle) else { return slots[Int(groupColumn)] }
-      if groupValues.count != known {
-        known = groupValues.count
-        try budget.check(known * bytesPerGroup + sumByteCount)
+      // A sum takes more memory when a number is added whose size differs much, also without a new group.
+      if known != (groupValues.count, sumByteCount) {
+        known = (groupValues.count, sumByteCount)
+        try budget.check(groupValues.count * bytesPerGroup + sumByteCount)
       }
       for index in functions.indices where !add(handle, index, group * functions.count + index) { return slots[Int(columns[index])] }
     }
