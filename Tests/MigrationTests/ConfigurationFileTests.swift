@@ -235,6 +235,16 @@ import Testing
         == [["Animal"], ["Hen"], ["Label"], ["Owner"]])
   }
 
+  /// The history has rows with these names in `Z_PRIMARYKEY`.
+  @Test func aHistoryIsNotAnythingOfAnEntityWithTheNameOfItsTables() throws {
+    let place = try Self.place(), model = try Self.whole([EntityDescription("CHANGE"), EntityDescription("TRANSACTION")])
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .always
+    let store = StoreDescription.sqlite(at: place.path, options: options).with(configuration: "cloud")
+    // The first opening creates the history.
+    for _ in 0..<2 { try PersistentStoreCoordinator(model: model, store: store).close() }
+  }
+
   @Test func indexesAreAddedForTheFilesEntitiesOnly() throws {
     let place = try Self.place(), options = SQLiteStoreOptions(indexAddition: .allStores)
     try Self.opening(.sqlite(at: place.path, options: options).with(configuration: "cloud")) { _ in }

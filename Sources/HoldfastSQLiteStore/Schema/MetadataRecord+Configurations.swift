@@ -38,7 +38,9 @@ extension MetadataRecord {
       }
       if isCutOff || isMissing(entity.superentityIndex) { return [] }
     }
-    let names = try connection.prepare("SELECT Z_NAME FROM Z_PRIMARYKEY UNION SELECT name FROM sqlite_master WHERE type = 'table'")
+    // Numbers from 16,000 on are those of history and CloudKit.
+    let names = try connection.prepare(
+      "SELECT Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT < 16000 UNION SELECT name FROM sqlite_master WHERE type = 'table'")
     defer { names.reset() }
     while try names.step() {
       let name = names.string(0)
