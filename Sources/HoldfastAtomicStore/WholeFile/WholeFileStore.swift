@@ -25,9 +25,9 @@ import Synchronization
 /// keys. A process that saves a copy has another lock file. If it has used the keys of this store's new objects, the save throws
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
-/// Reading objects never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
-/// keys, saves, reads its history or misses the file of a value, even if the save fails with a conflict; or soon after they happen, with
-/// ``WholeFileOptions/reportsOtherProcesses``.
+/// Reading objects never waits for the lock and never checks the file, unless the external file of a value is missing. Changes by other
+/// processes become visible when this store then loads the current version, reserves keys, saves or reads its history, even if the save
+/// fails with a conflict; or soon after they happen, with ``WholeFileOptions/reportsOtherProcesses``.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
 /// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A

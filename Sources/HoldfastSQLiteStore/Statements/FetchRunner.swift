@@ -154,7 +154,7 @@ struct FetchRunner {
     var translator = QueryTranslator(schema: store.schema)
     var scope = translator.scope(entity)
     let condition = try plan.predicate.map { try translator.condition($0, &scope) }
-    // Sums of floating-point numbers depend on the order of the rows.
+    // Sums of decimals depend on the order of the rows, because each addition rounds.
     let order = sorts.isEmpty && !isWindowed && !(selection.isScan && condition != nil) ? nil : try translator.order(sorts, &scope)
     // Without a condition every row is needed anyway, and following an index would read them in random order.
     let hint = selection.isScan && condition == nil ? " NOT INDEXED" : ""

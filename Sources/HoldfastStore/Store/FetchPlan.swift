@@ -40,12 +40,13 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
   /// The sum of the values, or 0 if there are none.
   ///
   /// The type is `integer64` for whole numbers, `decimal` for decimals, and otherwise `double`. Whole numbers are summed exactly. The sum
-  /// fails only if it doesn't fit, regardless of row order. A sum that includes NaN is NaN.
+  /// fails only if it doesn't fit, regardless of row order. A sum of floating-point numbers is rounded once, as by ``ExactSum``. A sum that
+  /// includes NaN is NaN.
   case sum(slot: SlotIndex)
   /// The average of the values, or nil if there are none.
   ///
-  /// The type is `decimal` for decimals, and otherwise `double`. For whole numbers, the exact sum is rounded to a floating-point number and
-  /// divided by the count. An average that includes NaN is NaN.
+  /// The type is `decimal` for decimals, and otherwise `double`. Unless the values are decimals, the exact sum is rounded to a
+  /// floating-point number and divided by the count. An average that includes NaN is NaN.
   case average(slot: SlotIndex)
   /// The minimum value, or nil if there is none. NaN only if all values are NaN.
   case minimum(slot: SlotIndex)
