@@ -31,7 +31,7 @@ import Testing
     ]
   }()
 
-  /// The model, of which the files have a part.
+  /// The model. The files have a part of it.
   private static func whole(_ more: [EntityDescription] = []) throws -> ManagedObjectModel {
     var entities = try model(cloud + local + more).declarations
     for index in entities.indices where entities[index].name == "Animal" {

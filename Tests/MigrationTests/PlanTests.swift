@@ -286,7 +286,7 @@ import Testing
     }
   }
 
-  /// The bug: SQLite kept the owners of objects that are no destinations any more, without an inverse.
+  /// The bug: SQLite kept the owners of objects that have stopped being destinations, without an inverse.
   @Test(arguments: MigratedStore.allCases, [false, true])
   func objectsThatAreNoDestinationsAnyMoreLoseTheirOwner(_ store: MigratedStore, isOrdered: Bool) throws {
     func owner(of destination: String) throws -> ManagedObjectModel {

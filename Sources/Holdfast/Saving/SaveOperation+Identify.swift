@@ -98,8 +98,8 @@ extension ContextCore {
   ///
   /// No store has links of a new object, so both ends have recorded each of them, and the other ends of the new objects' links are enough.
   ///
-  /// These are all changed objects if relationships without an inverse lead to the new ones, or if objects are being deleted. Deleted objects
-  /// keep links that the other end has lost, because the deletion can be reverted.
+  /// These are all changed objects if relationships without an inverse can reference the new ones, or if objects are being deleted. Deleted
+  /// objects keep links that the other end has lost, because the deletion can be reverted.
   fileprivate func referrers(to new: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
     let areMany = new.count >= changes.objects.count / 8
     if areMany || deletions.hasMarkedObjects || graph.hasTransientLinks || new.contains(where: { graph.isReferencedOneWay[$0.plan.root] }) {

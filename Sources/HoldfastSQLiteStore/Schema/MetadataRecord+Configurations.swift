@@ -25,7 +25,7 @@ extension MetadataRecord {
         + "model, migrate it.")
   }
 
-  /// The entities of a model of which the file has no version hash, row of `Z_PRIMARYKEY` or table. Empty if it lacks all of them, or if
+  /// The entities of a model without a version hash, row of `Z_PRIMARYKEY` or table in the file. Empty if it lacks all of them, or if
   /// another entity has one of them as its superentity or at the other end of a relationship.
   private func missingEntities(of model: ManagedObjectModel, _ connection: SQLiteConnection) throws(StoreError) -> [EntityIndex] {
     let hashes = versionHashes

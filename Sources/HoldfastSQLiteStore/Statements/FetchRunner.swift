@@ -49,7 +49,7 @@ struct FetchRunner {
     try run(withoutMissingEntities(plan), entity, into: sink)
   }
 
-  /// The plan without the entities that the file lacks, of which it has no objects.
+  /// The plan without the entities that the file lacks. It has no objects of these.
   private func withoutMissingEntities(_ plan: FetchPlan) -> FetchPlan {
     var plan = plan
     plan.concreteEntities.removeAll { store.schema.missingEntities.contains($0) }

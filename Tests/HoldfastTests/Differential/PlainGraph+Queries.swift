@@ -3,7 +3,7 @@ import HoldfastStore
 
 /// The meaning of queries, implemented on dictionaries as simply as possible.
 extension PlainGraph {
-  /// The to-one relationships of which rows may reference deleted things.
+  /// The to-one relationships whose rows may reference deleted things.
   var relationshipsToDeleted: Set<String> { Set(dangling.map { $0[1] } + held.keys.map { $0[1] }) }
 
   /// The things that a query must find, in its order and window.

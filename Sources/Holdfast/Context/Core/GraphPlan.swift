@@ -112,7 +112,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let hasPairs: Bool
   /// The many-to-many relationships with an inverse, by entity. Both ends record every change.
   let manyToMany: [[LinkPlan]]
-  /// Whether relationships without an inverse lead to objects of a root entity, by entity. False for other entities.
+  /// Whether relationships without an inverse can reference objects of a root entity, by entity. False for other entities.
   let isReferencedOneWay: [Bool]
   /// How to compute derived attributes; nil if the model has none.
   let derivations: DerivationPlan?
