@@ -189,6 +189,11 @@ enum CoreDataExamples {
     return container
   }
 
+  static func cloud() throws -> PersistentContainer {
+    let container = try PersistentContainer(existing: .sqlite(at: "Cloud.sqlite").with(configuration: "cloud"))
+    return container
+  }
+
   static func lost() throws -> PersistentContainer {
     let options = XMLStoreOptions(derivesModel: true)
     let container = try PersistentContainer(existing: .xml(at: "Zoo.xml", options: options))

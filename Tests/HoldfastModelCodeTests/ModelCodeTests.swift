@@ -160,7 +160,7 @@ import Testing
     ])
     let text = ModelCode(model, name: "Shop").singleFile.text
     for line in [
-      #".property("descriptionAttribute", \Item.descriptionAttribute)"#, #".property("description", \Book.descriptionAttribute_)"#,
+      "\\Item.descriptionAttribute\n", #".property("description", \Book.descriptionAttribute_)"#,
       #".property("isFault", \Book.isFaultAttribute_)"#, #".property("isFaultAttribute", \Book.isFaultAttribute)"#,
     ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
     let messages = try SwiftTools.compile(text)
