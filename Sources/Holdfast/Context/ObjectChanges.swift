@@ -88,8 +88,8 @@ final class ContextObservers {
   private var refreshed: [ManagedObjectID] = []
   /// The objects that lost a destination by a deletion since the last notification.
   private var otherEnds: [ManagedObjectID] = []
-  /// The keys of more such objects, by a superentity. Their entities aren't known yet. Nil if there are none.
-  private(set) var unreadEnds: [EntityIndex: Set<ObjectKey>]?
+  /// The keys of more such objects, by a superentity. Their entities aren't known yet.
+  private(set) var unreadEnds: [EntityIndex: Set<ObjectKey>] = [:]
   /// The reported ``otherEnds`` since the last save. A rollback restores their destinations.
   private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
@@ -182,14 +182,10 @@ final class ContextObservers {
 
   /// Records objects whose relationships lost a deleted object, until their entities are known.
   func noteUnreadEnds(_ entity: EntityIndex, _ keys: [ObjectKey]) {
-    if !hearChanges || keys.isEmpty { return }
-    var ends = unreadEnds ?? [:]
-    unreadEnds = nil
-    ends[entity, default: []].formUnion(keys)
-    unreadEnds = ends
+    if hearChanges && !keys.isEmpty { unreadEnds[entity, default: []].formUnion(keys) }
   }
 
-  func removeUnreadEnds() { unreadEnds = nil }
+  func removeUnreadEnds() { unreadEnds = [:] }
 
   /// Records that deletions were saved.
   func noteSave() { toldOtherEnds = [] }
@@ -214,7 +210,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     noted = []
     otherEnds = []
-    unreadEnds = nil
+    unreadEnds = [:]
     for object in objects where !object.flags.contains(.detached) {
       if object.isInserted { invalidated.append(object.id) } else { refreshed.append(object.id) }
     }
@@ -227,7 +223,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     noted = []
     otherEnds = []
-    unreadEnds = nil
+    unreadEnds = [:]
     toldOtherEnds = []
     refreshed = []
     invalidated += objects.map(\.id)

@@ -79,8 +79,8 @@ extension ContextCore {
   ///
   /// - Throws: The store's error. The next call tries again.
   private func noteUnreadEnds() throws {
-    guard let observers, let ends = observers.unreadEnds else { return }
-    for (entity, keys) in ends.sorted(by: { $0.key < $1.key }) {
+    guard let observers, !observers.unreadEnds.isEmpty else { return }
+    for (entity, keys) in observers.unreadEnds.sorted(by: { $0.key < $1.key }) {
       observers.noteOtherEnds(try existingIDs(entity, keys))
     }
     observers.removeUnreadEnds()
