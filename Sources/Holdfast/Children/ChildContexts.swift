@@ -31,7 +31,7 @@ final class ChildContexts {
   private var fullCount = 8
   /// The context's next temporary key when its new objects were last given permanent keys; nil if they never were.
   var identifiedKey: ObjectKey?
-  /// The number of changed objects at that time, among which all new ones have permanent keys, and ``ChangeSet/removalCount``.
+  /// The number of changed objects at that time, and ``ChangeSet/removalCount``. All new objects among them have permanent keys.
   var identified = (count: 0, removalCount: 0)
   /// How often the rows of objects have changed in the context without a new version of the stored row.
   private var counts = ObjectTable<Int64>()

@@ -20,7 +20,8 @@ extension ManagedObjectContext {
   ///   conflict; see ``mergePolicy``. Unsaved changes of the parent itself aren't: if both change one property, the child's value wins.
   /// - New objects have permanent IDs after the child's save. If the parent has new objects, they get theirs when the child reads or saves.
   ///   Both reserve IDs in the store, so both fail if the store is read-only. The latter takes time proportional to the parent's unsaved
-  ///   changes if objects are being deleted, or if relationships without an inverse can reference the new objects.
+  ///   changes if objects are being deleted, if relationships without an inverse can reference the new objects, or if the model has
+  ///   transient relationships or attributes that contain object IDs.
   /// - Values of transient properties stay in the child. Derived values of the parent's objects that depend on other objects are right when
   ///   the parent has been saved.
   ///

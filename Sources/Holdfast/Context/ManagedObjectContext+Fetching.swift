@@ -39,7 +39,8 @@ extension ManagedObjectContext {
 
   /// Returns values that the store computes, as one dictionary for each group.
   ///
-  /// The dictionaries are sorted by the grouping properties that they contain, in the order of the columns' names, nil first.
+  /// The dictionaries are sorted by the grouping properties that they contain, in the order of the columns' names, and then by the other
+  /// grouping properties. Nil is first.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``PersistenceError`` with code
   ///   ``PersistenceError/Code/invalidRequest`` if a column isn't an attribute or a to-one relationship, is neither grouped by nor

@@ -63,8 +63,8 @@ extension ManagedObjectContext {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if a store has no snapshots, with `tooManyReadViews` if a store has
   ///   too many, and other errors of beginning one. ``PersistenceError`` with code ``PersistenceError/Code/expiredGeneration`` or, for a token
   ///   of another coordinator, ``PersistenceError/Code/invalidRequest``. The context then continues to read what it read before. But if a
-  ///   store has too many, the context's own generation is released first to make room, and ends unless it has a token or another context.
-  ///   Nil never throws.
+  ///   store has too many snapshots, the context's own generation is released first to make room. It then ends, unless a token or another
+  ///   context keeps it. Nil never throws.
   public func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration? = nil) throws {
     try core.setQueryGeneration(from: token, timeLimit: timeLimit)
   }

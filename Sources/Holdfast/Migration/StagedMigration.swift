@@ -230,7 +230,7 @@ struct StagedMigration {
       do { return try PersistentStoreCoordinator.migrate(work, by: mapping, rest.options) } catch let error as MigrationError
         where error.code == .constraintViolation
       {
-        // The code chooses which links of these relationships remain. A store of another program may not name them.
+        // The code chooses which links of these relationships remain. The error of a custom store may not name them.
         let named = mapping.withoutUncertainLinks(of: Set(error.problems.map(\.path)))
         let reduced = named == mapping ? mapping.withoutUncertainLinks(of: nil) : named
         if reduced == mapping { throw error }

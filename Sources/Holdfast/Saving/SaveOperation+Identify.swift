@@ -101,6 +101,7 @@ extension ContextCore {
   /// These are all changed objects if relationships without an inverse can reference the new ones, or if objects are being deleted. Deleted
   /// objects keep links that the other end has lost, because the deletion can be reverted.
   fileprivate func referrers(to new: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
+    // Then passing over all changes takes no longer than finding the other ends.
     let areMany = new.count >= changes.objects.count / 8
     if areMany || deletions.hasMarkedObjects || graph.hasTransientLinks || new.contains(where: { graph.isReferencedOneWay[$0.plan.root] }) {
       return changes.objects

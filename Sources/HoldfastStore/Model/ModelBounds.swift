@@ -34,7 +34,7 @@ package enum ModelBounds {
     return problems(entities, byName, propertyCount)
   }
 
-  /// The problem if all entities together have too much, including what they inherit.
+  /// The problem if all entities together have too many properties, including inherited ones.
   private static func problems(
     _ entities: [EntityDescription], _ byName: [String: EntityDescription], _ propertyCount: (EntityDescription) -> Int
   ) -> [ModelError.Problem] {

@@ -1,5 +1,7 @@
 extension RelationshipAnswer {
-  /// Checks that the answer matches a request. The framework does; a store that reads the answers of another one does so before it uses them.
+  /// Checks that the answer matches a request.
+  ///
+  /// The framework checks each answer. A store that reads the answers of another store calls this before it uses them.
   ///
   /// - Parameters:
   ///   - request: The request that was answered.

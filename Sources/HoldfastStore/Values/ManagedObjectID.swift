@@ -46,9 +46,10 @@
 
   /// Creates the ID that a URI names.
   ///
+  /// The process keeps the names of stores and entities in URIs, up to 64 MiB.
+  ///
   /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if this process hasn't opened the store, and the URI contains a text
-  ///   identifier or a key from 2^47 on. Also nil for a store or entity that the process doesn't know, after URIs have named so many others
-  ///   that they take 64 MiB of memory, which is never released.
+  ///   identifier or a key from 2^47 on. Also nil if the process doesn't know the store or the entity, and has no room for more names.
   public init?(uriRepresentation uri: String) {
     guard let parts = Self.parts(of: uri), let identity = StoreIdentity.mentioned(uuid: parts.store),
       let key = identity.key(forReference: parts.reference), key >= 0,

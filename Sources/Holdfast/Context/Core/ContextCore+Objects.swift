@@ -212,7 +212,7 @@ extension ContextCore {
     object.flags.insert(.preparingDeletion)
     runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
-    // The callback may have removed the object, or merged that others did, by a fetch for example.
+    // The callback may have removed the object. Or its fetch has merged that another context did.
     if !object.flags.isDisjoint(with: [.deleted, .detached]) { return }
     markDeleted(object)
   }

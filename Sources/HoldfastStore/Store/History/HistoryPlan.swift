@@ -47,7 +47,7 @@ public final class HistoryPlan: Sendable {
   ///
   /// - Parameters:
   ///   - model: The model.
-  ///   - missing: The entities for whose objects the store has no place. Defaults to none.
+  ///   - missing: The entities whose objects the store can't contain. Defaults to none.
   public init(_ model: ManagedObjectModel, missing: [EntityIndex] = []) {
     var entities: [Entity] = []
     for entity in model.entities {

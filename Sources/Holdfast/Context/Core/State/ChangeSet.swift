@@ -6,7 +6,7 @@ struct ChangeSet {
   ///
   /// An object whose changes cancelled each other out stays until the next save.
   private(set) var objects: ContiguousArray<ManagedObject> = []
-  /// Increases whenever objects are removed from ``objects``, so that others have other positions.
+  /// Increases whenever objects are removed from ``objects``, which changes the positions of the others.
   private(set) var removalCount = 0
   /// The number of objects of each entity, without those of its subentities.
   private(set) var counts: ContiguousArray<Int>
