@@ -96,7 +96,8 @@ struct ConflictResolution {
       {
         throw PersistenceError(
           self.error.code, objectID: object.id, property: object.entity.slots[slot].name,
-          reason: "The deleted object can't be inserted again, because the file of a value is gone. Set the value, or discard the changes.",
+          reason: "The deleted object can't be inserted again, because the file of a value is missing or unreadable. Set the value, or "
+            + "discard the changes.",
           objectIDs: self.error.objectIDs, cause: error)
       }
     }

@@ -188,6 +188,25 @@ import Testing
     try ours.persistentStoreCoordinator.close()
   }
 
+  /// The bug: the error reported that the file was gone.
+  @Test(arguments: FileStore.all, [StoreError.Code.damaged, .tooLarge])
+  func anObjectIsNotInsertedAgainWithAnUnreadableFile(kind: FileStore, code: StoreError.Code) throws {
+    let gallery = try GalleryFolder(kind), box = FaultBox()
+    _ = try gallery.make([Gallery.bytes(1, 4000)])
+    let ours = try Gallery.context(box.wrapping(kind.description(at: gallery.path, Gallery.small)))
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: [Photo.self])
+    ours.mergePolicy = .mergeByPropertyObjectTrump
+    let photo = try #require(try Gallery.photos(ours).first)
+    photo.title = "ours"
+    theirs.delete(try #require(try Gallery.photos(theirs).first))
+    try theirs.save()
+    box.store?.fail(.optional, with: StoreError(code, operation: "read", reason: "A test said so."))
+    let error = #expect(throws: PersistenceError.self) { try ours.save() }
+    #expect(error?.code == .conflict && error?.property == "image" && (error?.cause as? StoreError)?.code == code)
+    #expect(error?.description.contains("missing or unreadable") == true && photo.title == "ours" && photo.hasChanges)
+    try ours.persistentStoreCoordinator.close()
+  }
+
   @Test func queriesCanOnlyCompareExternalValuesWithNilOnEveryStore() throws {
     var stores: [StoreDescription] = [.memory(), MinimalStore.description()]
     let galleries = try FileStore.all.map { try GalleryFolder($0) }
