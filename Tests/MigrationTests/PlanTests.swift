@@ -487,6 +487,42 @@ import Testing
     #expect(lines.count == 2 * count - 3 && lines.filter { $0.contains("note=x") }.count == count - 2, "\(lines)")
   }
 
+  /// The bug: they were passed, because only delete rules of stored relationships were applied in a batch.
+  @Test(arguments: MigratedStore.allCases)
+  func objectsThatTheRuleOfATransientRelationshipDeletesAreLeftOutInTheSameBatch(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), calls = Mutex(0), count = 3
+    func version(_ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription(
+          "Dog", relationships: [.toMany("walks", to: "Walk", inverse: "dog", isTransient: true, deleteRule: .cascade)]),
+        EntityDescription("Walk", attributes: attributes, relationships: [.toOne("dog", to: "Dog", inverse: "walks", isTransient: true)]))
+    }
+    let old = try version([]), new = try version([.init("note", .string, isOptional: true)])
+    try place.fill(old) { context in
+      try context.add("Dog", "dog")
+      for number in 0..<count { try context.add("Walk", "\(number)") }
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "notes") { stage in
+      try stage.forEach("Walk") { _, walk in
+        try walk.setValue("x", forKey: "note")
+        let isFirst = calls.withLock { calls in
+          calls += 1
+          return calls == 1
+        }
+        if !isFirst { return }
+        let walks = try stage.context.fetch(FetchRequest<ManagedObject>(entityName: "Walk")).sorted { $0.objectID.key < $1.objectID.key }
+        let dog = try #require(try stage.context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).first)
+        try dog.toMany(forKey: "walks").insert(walks[count - 1])
+        stage.context.delete(dog)
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(calls.withLock { $0 } == count - 1)
+    let lines = try place.contents(new)
+    #expect(lines.count == count - 1 && lines.allSatisfy { $0.contains("note=x") }, "\(lines)")
+  }
+
   /// What was optional, and isn't set by the code.
   @Test func aRequiredAttributeThatTheCodeLeavesEmptyIsAnError() throws {
     let place = MigratedStore.Place(.sqlite),

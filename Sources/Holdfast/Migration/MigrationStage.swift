@@ -69,7 +69,9 @@ public final class MigrationStage {
   private func mayCascade(to entity: ManagedObjectModel.Entity) -> Bool {
     let model = mapping.destination
     return model.entities.contains { other in
-      other.relationships.contains { $0.deleteRule == .cascade && model.entities[$0.destinationIndex].rootIndex == entity.rootIndex }
+      (other.relationships + other.transientRelationships).contains {
+        $0.deleteRule == .cascade && model.entities[$0.destinationIndex].rootIndex == entity.rootIndex
+      }
     }
   }
 
