@@ -125,10 +125,12 @@
     private var initializer: String? {
       guard entity.isFinal else { return nil }
       let (access, properties) = parameters
-      let signature = [InitializerParameter("context", "ManagedObjectContext")] + properties.map { property -> InitializerParameter in
-        let isOptional = property.initial.map { $0.kind != .literal && $0.kind != .none } ?? false
-        return InitializerParameter(property.reference, isOptional ? TypeText(property.type.wrapped).optional : property.type.text)
-      }
+      let signature =
+        [InitializerParameter("context", "ManagedObjectContext")]
+        + properties.map { property -> InitializerParameter in
+          let isOptional = property.initial.map { $0.kind != .literal && $0.kind != .none } ?? false
+          return InitializerParameter(property.reference, isOptional ? TypeText(property.type.wrapped).optional : property.type.text)
+        }
       if entity.initializers.contains(signature) { return nil }
       let list = properties.map { property -> String in
         guard let initial = property.initial, initial.kind != .none else {

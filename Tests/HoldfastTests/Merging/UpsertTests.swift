@@ -446,7 +446,9 @@ import Testing
     let list = setup.make("List"), breeds = ["a", "b", "c", "d"].map { setup.make("Breed", ["name": .string($0)]) }
     try list.ordered(forKey: "breeds").append(contentsOf: breeds)
     try setup.save()
-    for (position, names) in [(0, ["c", "a", "b", "d"]), (1, ["a", "c", "b", "d"]), (3, ["a", "b", "c", "d"]), (4, ["a", "b", "c", "d"])] {
+    for (position, names) in [
+      (0, ["c", "a", "b", "d"]), (1, ["a", "c", "b", "d"]), (3, ["a", "b", "c", "d"]), (4, ["a", "b", "c", "d"]),
+    ] {
       let expected = names.map { StoreValue.string($0) }
       let context = try place.context()
       context.mergePolicy = .mergeByPropertyObjectTrump
