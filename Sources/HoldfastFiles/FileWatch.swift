@@ -7,7 +7,7 @@ import Synchronization
 /// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit,
 /// which the system doesn't report. So each change is followed by further looks, at growing intervals, until the next change. From 30 seconds
 /// on, each interval is as long as all before it together. A change is therefore found within twice the time that it takes to become visible.
-/// A file that doesn't change for a day costs 20 looks. Releasing the watch ends it.
+/// A file that doesn't change for a day costs 20 looks; where the system reports no changes, one each second. Releasing the watch ends it.
 public final class FileWatch: Sendable {
   /// The intervals between the first looks that follow a change, in milliseconds.
   private static let firstIntervals = [1, 4, 20, 100, 875, 4000, 25_000]
@@ -40,9 +40,9 @@ public final class FileWatch: Sendable {
   ) throws(StoreError) {
     (self.find, self.report) = (find, report)
     let parts = path.split(separator: "/", omittingEmptySubsequences: false), folder = parts.dropLast().joined(separator: "/")
-    let watch = try FolderWatch(folder: folder.isEmpty ? "/" : folder, prefix: String(parts.last ?? "")) { [weak self] in
-      self?.noteChange()
-    }
+    let watch = try FolderWatch(
+      folder: folder.isEmpty ? "/" : folder, prefix: String(parts.last ?? ""), onChange: { [weak self] in self?.noteChange() },
+      onTick: { [weak self] in self?.lookSoon() })
     self.folder.withLock { $0 = watch }
     noteChange()
   }
@@ -55,9 +55,13 @@ public final class FileWatch: Sendable {
 
   private func noteChange() {
     let count = changeCount.add(1, ordering: .relaxed).newValue
+    lookSoon()
+    lookAgain(0, after: count)
+  }
+
+  private func lookSoon() {
     // One queue, so that reports come in order.
     queue.async { [weak self] in self?.look() }
-    lookAgain(0, after: count)
   }
 
   private func lookAgain(_ number: Int, after count: Int) {

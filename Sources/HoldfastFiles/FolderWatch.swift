@@ -25,8 +25,15 @@ public final class FolderWatch: Sendable {
   ///   - onChange: Called when at least one of these files was written, created, renamed or removed.
   /// - Throws: ``/HoldfastStore/StoreError`` if the folder can't be watched, for example because it doesn't exist.
   public convenience init(folder: String, prefix: String, onChange: @escaping @Sendable () -> Void) throws(StoreError) {
+    try self.init(folder: folder, prefix: prefix, onChange: onChange, onTick: onChange)
+  }
+
+  /// - Parameter onTick: Called every second in the place of `onChange`, if the system reports no changes.
+  convenience init(
+    folder: String, prefix: String, onChange: @escaping @Sendable () -> Void, onTick: @escaping @Sendable () -> Void
+  ) throws(StoreError) {
     let queue = DispatchQueue(label: "holdfast.watch")
-    self.init(try FolderWatch.events(folder, prefix, queue, onChange) ?? FolderWatch.timer(queue, onChange))
+    self.init(try FolderWatch.events(folder, prefix, queue, onChange) ?? FolderWatch.timer(queue, onTick))
   }
 
   init(_ source: any DispatchSourceProtocol) {

@@ -54,16 +54,43 @@ import Testing
     /// The bug: the 129th store of a user, with the usual limit, couldn't be opened.
     @Test(.ownThreads) func theSystemsLimitOfWatchedFoldersIsNoError() async {
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
-        let files = __rlimit_resource_t(7)  // RLIMIT_NOFILE, whose type depends on the C library
-        var former = rlimit()
-        getrlimit(files, &former)
-        // The next descriptor is beyond the limit, also if another thread closes one meanwhile.
-        var limit = rlimit(rlim_cur: 3, rlim_max: former.rlim_max)
-        setrlimit(files, &limit)
-        let events = try FolderEvents(path, "file")
-        setrlimit(files, &former)
+        let events = try Self.withoutEvents { try FolderEvents(path, "file") }
         precondition(events == nil)
       }
+    }
+
+    /// The bug: each second began the looks that follow a change, six in the first second.
+    @Test(.ownThreads) func aFileInAFolderWithoutEventsIsLookedAtOnceEachSecond() async {
+      await #expect(processExitsWith: .success) { [path = folder.file("file") as String] in
+        let looks = Mutex(0), clock = ContinuousClock()
+        let watch = try Self.withoutEvents {
+          try FileWatch(
+            path: path,
+            find: {
+              looks.withLock { $0 += 1 }
+              return nil
+            }, report: { _ in })
+        }
+        // The beginning of a watch is followed by the looks after a change. After the first second, one of these comes within 5 seconds.
+        precondition(await eventually { looks.withLock { $0 >= 7 } })
+        let start = clock.now, former = looks.withLock { $0 }
+        precondition(await eventually { looks.withLock { $0 >= former + 8 } })
+        // One may be the last of the first looks, and another one late.
+        precondition(clock.now - start >= .seconds(4))
+        watch.cancel()
+      }
+    }
+
+    /// Runs a closure in which the system has no descriptors for events.
+    private static func withoutEvents<Value>(_ body: () throws -> Value) rethrows -> Value {
+      let files = __rlimit_resource_t(7)  // RLIMIT_NOFILE, whose type depends on the C library
+      var former = rlimit()
+      getrlimit(files, &former)
+      defer { setrlimit(files, &former) }
+      // The next descriptor is beyond the limit, also if another thread closes one meanwhile.
+      var limit = rlimit(rlim_cur: 3, rlim_max: former.rlim_max)
+      setrlimit(files, &limit)
+      return try body()
     }
 
     /// The system has few queues for the events of folders. A watch that fails doesn't keep one.
