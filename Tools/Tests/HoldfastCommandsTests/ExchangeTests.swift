@@ -297,6 +297,33 @@ import Testing
     }
   }
 
+  /// The bug: Foundation's decoder reads these numbers as integers, too, without their fractions.
+  @Test(arguments: ["1.0000000000000001", "12345678901234567.25"])
+  func aNumberOfAnotherProgramThatIsNearAnIntegerKeepsItsFractionOrIsRefused(number: String) throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture)
+    try Data(#"{"Thing": [{"decimal": \#(number)}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    try StoreSource.importObjects(into: copy, modelPath: file, from: input)
+    try StoreSource(path: copy).export(to: fixture.path("objects"))
+    let things = try String(contentsOfFile: fixture.path("objects/Thing.csv"), encoding: .utf8)
+    #expect(things.contains(",\(number),"), "\(things)")
+    try Data(#"{"Thing": [{"a64": \#(number)}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    let other = fixture.path("other.json")
+    let error = #expect(throws: CommandError.self) { try StoreSource.importObjects(into: other, modelPath: file, from: input) }
+    #expect("\(error as Any)".contains("The value of a64 isn't of type"), "\(error as Any)")
+  }
+
+  /// Foundation's decoder may end the process if it reads such a number as an integer.
+  @Test func aNumberWithManyZerosAndAnExponentIsImported() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture), number = "1" + String(repeating: "0", count: 170) + "e-154"
+    try Data(#"{"Thing": [{"real": \#(number)}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    try StoreSource.importObjects(into: copy, modelPath: file, from: input)
+    try StoreSource(path: copy).export(to: fixture.path("objects"))
+    let things = try String(contentsOfFile: fixture.path("objects/Thing.csv"), encoding: .utf8)
+    #expect(things.contains(",1e+16,"), "\(things)")
+  }
+
   /// The bug: an exported NaN whose payload isn't 0 was refused as a number that is too large.
   @Test func aNaNWithAPayloadIsImported() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")

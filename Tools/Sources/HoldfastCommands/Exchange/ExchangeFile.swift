@@ -149,9 +149,11 @@ struct ExchangeFile {
       }
     }
 
-    /// The text of a number that is exact for every type of attribute. A decimal number has more digits than a double.
+    /// The text of a number that is exact for every type of attribute. A decimal number has more digits than a double, and all digits of an
+    /// integer.
+    ///
+    /// The decoder isn't asked for an integer: it reads 1.0000000000000001 as 1, and 12345678901234567.25 without its fraction.
     private static func text(_ number: Double, _ value: any SingleValueDecodingContainer) -> String {
-      if let integer = try? value.decode(Int64.self) { return "\(integer)" }
       if let decimal = try? value.decode(Decimal.self), Double("\(decimal)") == number { return "\(decimal)" }
       return "\(number)"
     }
