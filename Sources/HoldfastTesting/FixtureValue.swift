@@ -24,11 +24,13 @@ enum FixtureValue: Decodable {
       self = .null
     } else if let bool = try? value.decode(Bool.self) {
       self = .bool(bool)
-    } else if let integer = try? value.decode(Int64.self) {
-      self = .integer(integer)
     } else if let real = try? value.decode(Double.self) {
-      let number = try? value.decode(Decimal.self)
-      self = number.flatMap { Self.double($0) == real ? .number($0) : nil } ?? .real(real)
+      // Not as an integer: the decoder reads 1.0000000000000001 as 1, and 12345678901234567.25 without fraction.
+      if let number = try? value.decode(Decimal.self), Self.double(number) == real {
+        self = Int64("\(number)").map { .integer($0) } ?? .number(number)
+      } else {
+        self = .real(real)
+      }
     } else if let string = try? value.decode(String.self) {
       self = .string(string)
     } else if let array = try? value.decode([FixtureValue].self) {

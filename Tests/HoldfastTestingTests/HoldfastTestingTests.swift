@@ -318,6 +318,30 @@ final class Animal: ManagedObject {
     #expect(number.isNaN ? price.storeValue?.isNaN == true : price == .single(.decimal(number)), "\(price)")
   }
 
+  /// The bug: Foundation's decoder reads these numbers as integers, too, without their fractions.
+  @Test(arguments: ["1.0000000000000001", "12345678901234567.25"])
+  func aDecimalNearAnIntegerKeepsItsFraction(_ number: String) throws {
+    let fixtures = try Self.prices().insertFixtures(#"{"Item": [{"$name": "a", "price": \#(number)}]}"#)
+    let item: ManagedObject = try fixtures["a"], price = try item.value(forKey: "price"), expected = try #require(Decimal(string: number))
+    #expect(price == .single(.decimal(expected)), "\(price)")
+  }
+
+  @Test(arguments: ["1.0000000000000001", "12345678901234567.25", "1.5"])
+  func aNumberWithAFractionIsRefusedForAnInteger(_ number: String) throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Item", attributes: [.init("amount", .integer64)])])
+    let context = try TestContainer(model: model).newContext()
+    let error = #expect(throws: FixtureError.self) { try context.insertFixtures(#"{"Item": [{"amount": \#(number)}]}"#) }
+    #expect(error?.place == "Item[0].amount")
+  }
+
+  @Test(arguments: ["34.0", "3.4e1", "9223372036854775807", "-9223372036854775808"])
+  func aNumberWithoutFractionFitsAnInteger(_ number: String) throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Item", attributes: [.init("amount", .integer64)])])
+    let fixtures = try TestContainer(model: model).newContext().insertFixtures(#"{"Item": [{"$name": "a", "amount": \#(number)}]}"#)
+    let item: ManagedObject = try fixtures["a"]
+    #expect(try item.value(forKey: "amount") == .single(.int64(Int64(number) ?? 34)))
+  }
+
   @Test(arguments: ["", "ten", "12 apples", "1,5", "1.2.3", "--1", "1e"]) func aTextThatIsNoDecimalIsRefused(_ text: String) throws {
     let context = try Self.prices()
     let error = #expect(throws: FixtureError.self) { try context.insertFixtures(#"{"Item": [{"price": "\#(text)"}]}"#) }
