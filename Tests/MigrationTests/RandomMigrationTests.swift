@@ -12,7 +12,7 @@ import Testing
     var random = SeededGenerator("Migrations"), refusals = 0
     let rounds = TestTier.count(12, full: 300)
     for _ in 0..<rounds {
-      var one = SeededGenerator(seed: random.next())
+      var one = random.round()
       let seed = one.seed
       let first = RandomModel(&one), graph = RandomGraph(first, &one)
       var second = first

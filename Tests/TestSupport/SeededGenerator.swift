@@ -25,6 +25,14 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
   /// The seed in `HOLDFAST_SEED`; nil if it isn't set.
   package static var seedOfEnvironment: UInt64? { ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } }
 
+  /// Makes the generator of a test's next round.
+  ///
+  /// The first round has the seed of this generator. So `HOLDFAST_SEED` with the seed of a round repeats it as the first one.
+  package mutating func round() -> SeededGenerator {
+    let isFirst = state == seed, number = next()
+    return SeededGenerator(seed: isFirst ? seed : number)
+  }
+
   package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
