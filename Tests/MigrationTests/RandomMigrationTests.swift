@@ -29,7 +29,8 @@ import Testing
         refusals += 1
         continue
       }
-      let expected = graph.lines(first, second), unsettled = second.newlyOrdered(since: first)
+      let migrated = graph.migrated(from: first, to: second)
+      let expected = migrated.lines(second), unsettled = migrated.unsettledNames(second)
       for store in MigratedStore.allCases {
         let place = MigratedStore.Place(store)
         try place.fill(old) { try graph.insert(into: $0, first) }
@@ -324,16 +325,13 @@ struct RandomModel {
     return comesTogether || losesLinks
   }
 
-  /// The names of the relationships whose order is new, so that it isn't known.
-  func newlyOrdered(since first: RandomModel) -> Set<String> {
-    var names: Set<String> = []
-    for pair in pairs {
-      for (place, end) in pair.ends.enumerated() where end.isOrdered {
-        let former = first.pairs.first { $0.id == pair.id }?.ends[place]
-        if former?.isOrdered != true { names.insert(end.name) }
-      }
+  /// Forgets the names of former versions. The next version's renaming identifiers are the names of this one then.
+  mutating func forgetFormerNames() {
+    for entity in entities.indices {
+      entities[entity].formerName = nil
+      for attribute in entities[entity].attributes.indices { entities[entity].attributes[attribute].formerName = nil }
     }
-    return names
+    for pair in pairs.indices { for end in pairs[pair].ends.indices { pairs[pair].ends[end].formerName = nil } }
   }
 }
 
@@ -348,6 +346,8 @@ struct RandomGraph {
   private(set) var objects: [Object] = []
   /// The links of each pair: the objects at the first end's entity and the second one's.
   private var links: [Int: [(Int, Int)]] = [:]
+  /// The ends, each as the number of its pair and its place in it, that became ordered in a migration. Their order isn't known.
+  private var unsettled: Set<[Int]> = []
 
   init(_ model: RandomModel, _ random: inout SeededGenerator) {
     for entity in model.entities where !entity.isAbstract {
@@ -373,8 +373,17 @@ struct RandomGraph {
   }
 
   static func value(_ type: AttributeType, _ random: inout SeededGenerator) -> StoreValue {
-    let number = Int.random(in: -50...50, using: &random)
-    return switch type {
+    value(type, Int.random(in: -50...50, using: &random))
+  }
+
+  /// A value that depends on a tag only.
+  static func value(_ type: AttributeType, of tag: String, plus shift: Int) -> StoreValue {
+    value(type, ((Int(tag.dropFirst()) ?? 0) + shift) % 101 - 50)
+  }
+
+  /// - Parameter number: From -50 to 50.
+  private static func value(_ type: AttributeType, _ number: Int) -> StoreValue {
+    switch type {
     case .integer16: .int16(Int16(number))
     case .integer32: .int32(Int32(number))
     case .integer64: .int64(Int64(number))
@@ -436,25 +445,95 @@ struct RandomGraph {
     }
   }
 
-  /// The contents after a migration.
-  func lines(_ first: RandomModel, _ second: RandomModel) -> [String] {
-    objects.enumerated().compactMap { place, object in
-      guard let entity = second.entity(object.entity) else { return nil }
-      let formerAttributes = first.chain(object.entity).flatMap(\.attributes)
-      var parts = ["\(entity.name) \(object.tag):"]
-      for attribute in second.chain(entity.id).flatMap(\.attributes).sorted(by: { $0.name < $1.name }) {
+  // MARK: Migrations
+
+  /// The graph after an inferred migration.
+  func migrated(from first: RandomModel, to second: RandomModel) -> RandomGraph {
+    var graph = filtered { second.entity($0.entity) != nil }
+    for place in graph.objects.indices {
+      let object = graph.objects[place], formerAttributes = first.chain(object.entity).flatMap(\.attributes)
+      graph.objects[place].values = [:]
+      for attribute in second.chain(object.entity).flatMap(\.attributes) {
         let former = formerAttributes.first { $0.id == attribute.id }
         // What a new object without a value has: the former default of a required attribute.
         var value =
           object.values[attribute.id]
           ?? (former.map { $0.isOptional ? .null : $0.defaultValue ?? .null } ?? attribute.defaultValue ?? .null)
         if value == .null && !attribute.isOptional { value = attribute.defaultValue ?? .null }
-        parts.append("\(attribute.name)=\(Contents.text(value))")
+        graph.objects[place].values[attribute.id] = value
       }
-      for (pair, side, end) in second.ends(of: entity.id).sorted(by: { $0.end.name < $1.end.name }) {
-        let former = first.pairs.first { $0.id == pair }
-        let others = former == nil ? [] : others(pair, side, place).filter { second.entity(objects[$0].entity) != nil }
-        let tags = others.map { objects[$0].tag }, isSorted = !end.isOrdered || former?.ends[side].isOrdered != true
+    }
+    graph.links = graph.links.filter { links in second.pairs.contains { $0.id == links.key } }
+    graph.unsettled = []
+    for pair in second.pairs {
+      let former = first.pairs.first { $0.id == pair.id }
+      for (side, end) in pair.ends.enumerated() where end.isOrdered {
+        if former?.ends[side].isOrdered != true || unsettled.contains([pair.id, side]) { graph.unsettled.insert([pair.id, side]) }
+      }
+    }
+    return graph
+  }
+
+  /// The graph without the objects for which a condition doesn't hold, and without their links.
+  private func filtered(_ isKept: (Object) -> Bool) -> RandomGraph {
+    let kept = objects.indices.filter { isKept(objects[$0]) }
+    var places: [Int: Int] = [:]
+    for place in kept { places[place] = places.count }
+    var graph = self
+    graph.objects = kept.map { objects[$0] }
+    graph.links = [:]
+    for (pair, list) in links {
+      graph.links[pair] = list.compactMap { link -> (Int, Int)? in
+        guard let first = places[link.0], let second = places[link.1] else { return nil }
+        return (first, second)
+      }
+    }
+    return graph
+  }
+
+  /// The tags of the objects that relationships without an inverse reference.
+  func destinationsWithoutInverse(_ model: RandomModel) -> Set<String> {
+    var tags: Set<String> = []
+    for pair in model.pairs where pair.ends[1].name.isEmpty { for link in links[pair.id] ?? [] { tags.insert(objects[link.1].tag) } }
+    return tags
+  }
+
+  /// Deletes objects, and their links.
+  mutating func delete(_ tags: Set<String>) { self = filtered { !tags.contains($0.tag) } }
+
+  /// Inserts an object with default values and without links.
+  mutating func insert(_ tag: String, of entity: Int, _ model: RandomModel) {
+    var object = Object(entity: entity, tag: tag)
+    for attribute in model.chain(entity).flatMap(\.attributes) { object.values[attribute.id] = attribute.defaultValue ?? .null }
+    objects.append(object)
+  }
+
+  /// Sets an attribute of the objects for which a condition holds to a value that depends on their tags.
+  mutating func set(_ attribute: RandomModel.Attribute, plus shift: Int, where isMeant: (Object) -> Bool) {
+    for place in objects.indices where isMeant(objects[place]) {
+      objects[place].values[attribute.id] = Self.value(attribute.type, of: objects[place].tag, plus: shift)
+    }
+  }
+
+  /// The names of the ordered relationships whose order isn't known.
+  func unsettledNames(_ model: RandomModel) -> Set<String> {
+    var names: Set<String> = []
+    for pair in model.pairs {
+      for (side, end) in pair.ends.enumerated() where unsettled.contains([pair.id, side]) { names.insert(end.name) }
+    }
+    return names
+  }
+
+  /// The contents of a store with the graph, after a migration.
+  func lines(_ model: RandomModel) -> [String] {
+    objects.enumerated().map { place, object in
+      let chain = model.chain(object.entity)
+      var parts = ["\(chain[0].name) \(object.tag):"]
+      for attribute in chain.flatMap(\.attributes).sorted(by: { $0.name < $1.name }) {
+        parts.append("\(attribute.name)=\(Contents.text(object.values[attribute.id]))")
+      }
+      for (pair, side, end) in model.ends(of: object.entity).sorted(by: { $0.end.name < $1.end.name }) {
+        let tags = others(pair, side, place).map { objects[$0].tag }, isSorted = !end.isOrdered || unsettled.contains([pair, side])
         parts.append(
           end.isToMany ? "\(end.name)=[\((isSorted ? tags.sorted() : tags).joined(separator: " "))]" : "\(end.name)=\(tags.first ?? "nil")")
       }
