@@ -90,7 +90,8 @@ extension ReplayReport: CustomStringConvertible {
   private static func padded(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(1, width - text.count)) + text }
 
   private static func milliseconds(_ duration: Duration) -> String {
-    let microseconds = duration / .microseconds(1), thousandths = Int(microseconds.rounded())
+    // A damaged recording can contain any times.
+    let microseconds = min(duration / .microseconds(1), 1e18), thousandths = Int(microseconds.rounded())
     let fraction = String(thousandths % 1000)
     return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
   }

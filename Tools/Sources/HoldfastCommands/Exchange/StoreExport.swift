@@ -27,7 +27,7 @@ extension StoreSource {
   }
 }
 
-/// Writes objects in batches, so that memory doesn't depend on their number.
+/// Writes objects in batches. Only the IDs of all objects of an entity, and those of the destinations of a batch, are in memory.
 private struct StoreExport {
   private static let batchCount = 1_000
 
