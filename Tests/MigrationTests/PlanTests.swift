@@ -410,9 +410,8 @@ import Testing
     #expect(try place.contents(new).filter { $0.hasSuffix("age=1") }.count == count)
   }
 
-  /// Also those that a delete rule deletes. Nothing is saved between the batches.
-  @Test(arguments: MigratedStore.allCases) func objectsThatTheCodeDeletesAreLeftOut(_ store: MigratedStore) throws {
-    let place = MigratedStore.Place(store), calls = Mutex(0), count = 2_500
+  /// Fills a store with dogs that have one walk each. In the new model, walks have a note.
+  private static func walked(_ place: MigratedStore.Place, _ count: Int) throws -> (old: ManagedObjectModel, new: ManagedObjectModel) {
     func version(_ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
       try model(
         EntityDescription("Dog", relationships: [.toMany("walks", to: "Walk", inverse: "dog", deleteRule: .cascade)]),
@@ -422,6 +421,13 @@ import Testing
     try place.fill(old) { context in
       for number in 0..<count { try context.add("Walk", "\(number)").setValue(try context.add("Dog", "\(number)"), forKey: "dog") }
     }
+    return (old, new)
+  }
+
+  /// Also those that a delete rule deletes. Nothing is saved between the batches.
+  @Test(arguments: MigratedStore.allCases) func objectsThatTheCodeDeletesAreLeftOut(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), calls = Mutex(0), count = 2_500
+    let (old, new) = try Self.walked(place, count)
     var plan = MigrationPlan(from: old)
     plan.add(new, named: "notes") { stage in
       try stage.forEach("Walk") { _, walk in
@@ -452,15 +458,7 @@ import Testing
   @Test(arguments: MigratedStore.allCases, Afterwards.allCases)
   func objectsThatTheCodeDeletesAreLeftOutInTheSameBatch(_ store: MigratedStore, _ afterwards: Afterwards) throws {
     let place = MigratedStore.Place(store), calls = Mutex(0), count = 6
-    func version(_ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
-      try model(
-        EntityDescription("Dog", relationships: [.toMany("walks", to: "Walk", inverse: "dog", deleteRule: .cascade)]),
-        EntityDescription("Walk", attributes: attributes, relationships: [.toOne("dog", to: "Dog", inverse: "walks")]))
-    }
-    let old = try version([]), new = try version([.init("note", .string, isOptional: true)])
-    try place.fill(old) { context in
-      for number in 0..<count { try context.add("Walk", "\(number)").setValue(try context.add("Dog", "\(number)"), forKey: "dog") }
-    }
+    let (old, new) = try Self.walked(place, count)
     var plan = MigrationPlan(from: old)
     plan.add(new, named: "notes") { stage in
       try stage.forEach("Walk") { _, walk in

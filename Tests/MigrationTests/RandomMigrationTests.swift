@@ -474,7 +474,7 @@ struct RandomGraph {
     return graph
   }
 
-  /// The graph without the objects for which a condition doesn't hold, and without their links.
+  /// The graph without the objects that don't fulfil a condition, and without their links.
   private func filtered(_ isKept: (Object) -> Bool) -> RandomGraph {
     let kept = objects.indices.filter { isKept(objects[$0]) }
     var places: [Int: Int] = [:]
@@ -508,7 +508,7 @@ struct RandomGraph {
     objects.append(object)
   }
 
-  /// Sets an attribute of the objects for which a condition holds to a value that depends on their tags.
+  /// Sets an attribute of the objects that fulfil a condition to a value that depends on their tags.
   mutating func set(_ attribute: RandomModel.Attribute, plus shift: Int, where isMeant: (Object) -> Bool) {
     for place in objects.indices where isMeant(objects[place]) {
       objects[place].values[attribute.id] = Self.value(attribute.type, of: objects[place].tag, plus: shift)

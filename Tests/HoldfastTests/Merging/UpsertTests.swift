@@ -373,21 +373,29 @@ import Testing
     }
   }
 
+  private static let breed = EntityDescription(
+    "Breed", attributes: [AttributeDescription("number", .integer64, isOptional: true)], uniquenessConstraints: [["number"]])
+
+  /// A store with breeds, numbered from 0 on, and a context in which new breeds become these.
+  private func storedBreeds(_ count: Int, _ model: ManagedObjectModel) throws -> (TestStore.Place, ManagedObjectContext) {
+    let place = try TestStore.memory.makePlace(model: model, classes: []), setup = try place.context()
+    for number in 0..<count { setup.make("Breed", ["number": .int64(Int64(number))]) }
+    try setup.save()
+    let context = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    return (place, context)
+  }
+
   /// The bug: each merged object was looked for in all changed objects.
   @Test func manyNewObjectsBecomeStoredOnesInLinearTime() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Dog", attributes: [AttributeDescription("breedID", .objectID, isOptional: true)],
         relationships: [.toOne("breed", to: "Breed", inverse: nil)]),
-      EntityDescription(
-        "Breed", attributes: [AttributeDescription("number", .integer64, isOptional: true)], uniquenessConstraints: [["number"]]),
+      Self.breed,
     ])
     func time(_ count: Int) throws -> Duration {
-      let place = try TestStore.memory.makePlace(model: model, classes: []), setup = try place.context()
-      for number in 0..<count { setup.make("Breed", ["number": .int64(Int64(number))]) }
-      try setup.save()
-      let context = try place.context()
-      context.mergePolicy = .mergeByPropertyObjectTrump
+      let (place, context) = try storedBreeds(count, model)
       let dogs = (0..<count).map { number in
         let dog = context.make("Dog"), breed = context.make("Breed", ["number": .int64(Int64(number))])
         dog.lead("breed", to: breed)
@@ -396,7 +404,7 @@ import Testing
       }
       let time = try processorTime { try context.save() }
       #expect(dogs.allSatisfy { $0["breed"] != .null && $0["breed"] == $0["breedID"] })
-      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Breed")) == count)
+      #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Breed")) == count)
       return time
     }
     // Sixteen times as many objects; quadratic time would be 256 times as long.
@@ -407,15 +415,10 @@ import Testing
   @Test(arguments: [false, true]) func aListOfManyNewObjectsBecomesOneOfStoredOnesInLinearTime(isOrdered: Bool) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("List", relationships: [.toMany("breeds", to: "Breed", inverse: nil, isOrdered: isOrdered)]),
-      EntityDescription(
-        "Breed", attributes: [AttributeDescription("number", .integer64, isOptional: true)], uniquenessConstraints: [["number"]]),
+      Self.breed,
     ])
     func time(_ count: Int) throws -> Duration {
-      let place = try TestStore.memory.makePlace(model: model, classes: []), setup = try place.context()
-      for number in 0..<count { setup.make("Breed", ["number": .int64(Int64(number))]) }
-      try setup.save()
-      let context = try place.context()
-      context.mergePolicy = .mergeByPropertyObjectTrump
+      let (place, context) = try storedBreeds(count, model)
       let list = context.make("List"), numbers = (0..<count).map { StoreValue.int64(Int64($0 * 7 % count)) }
       let breeds = numbers.map { context.make("Breed", ["number": $0]) }
       if isOrdered { try list.ordered(forKey: "breeds").append(contentsOf: breeds) } else { list.many("breeds").formUnion(breeds) }
