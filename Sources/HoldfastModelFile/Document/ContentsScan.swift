@@ -6,7 +6,7 @@
 struct ContentsScan {
   private let bytes: UnsafeRawBufferPointer
   private let options: ModelFileOptions
-  /// Whether the file is a mapping model.
+  /// Whether text and a document type may occur, as in mapping models.
   private let hasText: Bool
   private var place = 0
   private var line = 1

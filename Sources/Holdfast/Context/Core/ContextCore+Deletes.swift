@@ -86,7 +86,8 @@ extension ContextCore {
     observers.removeUnreadEnds()
   }
 
-  /// Records, for observers, the owners of relationships without an inverse that lose deleted objects. Only lists in memory contain these references.
+  /// Records, for observers, the owners of relationships without an inverse that lose deleted objects. Only lists in memory contain these
+  /// references.
   ///
   /// Makes one pass over the registered objects that can be owners for each relationship.
   private func noteOwnersWithoutInverse(of deleted: [ManagedObject]) {
