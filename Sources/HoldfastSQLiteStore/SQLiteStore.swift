@@ -95,8 +95,8 @@ public final class SQLiteStore: IncrementalStore {
       do {
         let result = try StoreOpening(model: model, configuration: host.configuration, database: database).run()
         let store = OpenStore(
-          schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory,
-          recordedMaximum: result.maximumHistory)
+          owner: ObjectIdentifier(self), schema: result.schema, identity: result.identity, database: database,
+          hasHistory: result.hasHistory, recordedMaximum: result.maximumHistory)
         if options.historyTracking == .always && !options.isReadOnly {
           try store.createHistory(recordedMaximum: result.maximumHistory.count)
         }
@@ -139,12 +139,13 @@ public final class SQLiteStore: IncrementalStore {
   }
 
   private func cast(_ view: any ReadView, _ operation: String) throws -> SQLiteReadView {
-    let store = try opened(operation)
     // Comparing the type takes a tenth of the time of `as?`, which looks for conformances first.
     if type(of: view) == SQLiteReadView.self {
       let view = unsafeDowncast(view, to: SQLiteReadView.self)
-      if view.store === store { return view }
+      // After closing, the view finds no connection.
+      if view.store.owner == ObjectIdentifier(self) { return view }
     }
+    _ = try opened(operation)
     throw StoreError(.unsupportedRequest, operation: operation, path: path, reason: "The read view belongs to another store.")
   }
 

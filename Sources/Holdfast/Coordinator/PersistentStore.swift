@@ -226,9 +226,9 @@ public final class PersistentStore: Sendable {
     try PersistentStore.wrapping(operation(), locationDescription, body)
   }
 
-  static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
-    -> Result
-  {
+  static func wrapping<Result>(
+    _ operation: @autoclosure () -> String, _ path: @autoclosure () -> String?, _ body: () throws -> Result
+  ) throws -> Result {
     do {
       return try body()
     } catch let error as StoreError {
@@ -240,7 +240,7 @@ public final class PersistentStore: Sendable {
     } catch let error as MigrationError {
       throw error
     } catch {
-      throw StoreError(.general, operation: operation(), path: path, reason: "The store failed with an unknown error.", cause: error)
+      throw StoreError(.general, operation: operation(), path: path(), reason: "The store failed with an unknown error.", cause: error)
     }
   }
 

@@ -78,8 +78,8 @@ extension PersistentStoreCoordinator {
       try check(answer.rows, request, store)
       for batch in answer.rows { publish(batch, in: cache, readIn: epoch) }
     }
-    let relationship = model.entities[request.entity].relationships[request.relationship]
-    try answer.check(request, path: store.locationDescription, isOrdered: relationship.isOrdered)
+    let isOrdered = model.entities[request.entity].relationships[request.relationship].isOrdered
+    try answer.check(request, path: store.locationDescription, isOrdered: isOrdered)
     return answer
   }
 

@@ -98,6 +98,9 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   }
 
   /// The statement for a shape. Its SQL is created only if the shape isn't cached.
+  ///
+  /// Inlined, because a closure that is passed on copies the structs that it uses, in each request.
+  @inline(__always)
   func statement(_ shape: StatementShape, _ sql: () throws -> String) throws -> SQLiteStatement {
     try state.checkUsable()
     return try shapes.statement(shape, state: state, sql)

@@ -4,6 +4,8 @@ import Synchronization
 
 /// The state of an open store. Immutable except for the connections.
 final class OpenStore: Sendable {
+  /// The store that opened it.
+  let owner: ObjectIdentifier
   let model: ManagedObjectModel
   let schema: StoreSchema
   let identity: StoreIdentity
@@ -34,9 +36,14 @@ final class OpenStore: Sendable {
   private let saving = Mutex(false)
 
   /// - Parameters:
+  ///   - owner: The store that opens the file.
   ///   - hasHistory: Whether the file has a history.
   ///   - recordedMaximum: The maximum number of changes in the history that the metadata contain.
-  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool, recordedMaximum: RecordedMaximum) {
+  init(
+    owner: ObjectIdentifier, schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool,
+    recordedMaximum: RecordedMaximum
+  ) {
+    self.owner = owner
     self.model = schema.model
     self.schema = schema
     self.identity = identity

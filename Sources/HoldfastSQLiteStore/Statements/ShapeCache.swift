@@ -15,18 +15,24 @@ struct ShapeCache {
   private var statements: [SQLiteStatement] = []
 
   /// The statement for the shape, ready to be bound. If the cached statement is running, compiles another one for the caller.
+  @inline(__always)
   mutating func statement(_ shape: StatementShape, state: ConnectionState, _ sql: () throws -> String) throws -> SQLiteStatement {
-    let hash = shape.quickHash
-    if let known = index(of: shape, hash) {
-      let statement = statements[known]
-      return statement.isRunning ? try SQLiteStatement(statement.sql, state: state) : statement
-    }
-    let made = try SQLiteStatement(try sql(), state: state)
+    if let known = try known(shape, state) { return known }
+    return add(shape, try SQLiteStatement(try sql(), state: state))
+  }
+
+  private func known(_ shape: StatementShape, _ state: ConnectionState) throws(StoreError) -> SQLiteStatement? {
+    guard let index = index(of: shape, shape.quickHash) else { return nil }
+    let statement = statements[index]
+    return statement.isRunning ? try SQLiteStatement(statement.sql, state: state) : statement
+  }
+
+  private mutating func add(_ shape: StatementShape, _ statement: SQLiteStatement) -> SQLiteStatement {
     if statements.count >= Self.capacity { removeAll() }
-    hashes.append(hash)
+    hashes.append(shape.quickHash)
     shapes.append(shape)
-    statements.append(made)
-    return made
+    statements.append(statement)
+    return statement
   }
 
   private func index(of shape: StatementShape, _ hash: UInt64) -> Int? {

@@ -5,12 +5,12 @@ extension RelationshipAnswer {
   ///
   /// - Parameters:
   ///   - request: The request that was answered.
-  ///   - path: The store's location, for the error; nil if unknown.
+  ///   - path: The store's location, for the error; nil if unknown. Evaluated only for an error.
   ///   - isOrdered: Whether order keys are needed.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/damaged`` if it doesn't.
-  public func check(_ request: RelationshipRequest, path: String?, isOrdered: Bool) throws(StoreError) {
+  public func check(_ request: RelationshipRequest, path: @autoclosure () -> String?, isOrdered: Bool) throws(StoreError) {
     func damaged(_ reason: String) -> StoreError {
-      StoreError(.damaged, operation: "read a relationship", path: path, reason: reason)
+      StoreError(.damaged, operation: "read a relationship", path: path(), reason: reason)
     }
     guard offsets.count == request.sources.count + 1 else {
       throw damaged("The store answered for \(offsets.count - 1) objects instead of \(request.sources.count) (rule L1).")

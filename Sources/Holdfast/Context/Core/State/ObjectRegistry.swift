@@ -55,7 +55,7 @@ struct ObjectRegistry: ~Copyable {
   }
 
   /// Prepares for looking up and reading some destinations of a relationship, as far as they are registered.
-  func prepare(for targets: TargetKeys, _ places: Range<Int>, of entity: EntityIndex) {
-    targets.withKeys { keys in maps[root(entity)].touch(keys[places]) }
+  func prepare(for targets: [ObjectKey], _ places: Range<Int>, of entity: EntityIndex) {
+    targets.withUnsafeBufferPointer { maps[root(entity)].touch($0[places]) }
   }
 }
