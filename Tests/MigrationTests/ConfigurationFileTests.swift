@@ -145,6 +145,16 @@ import Testing
     #expect(try Self.layout(place) == before)
   }
 
+  @Test func entitiesThatNeitherTheFileNorItsConfigurationHasDoNotDiffer() throws {
+    let place = try Self.place(), before = try Self.layout(place), model = try Self.whole()
+    let metadata = try PersistentStoreCoordinator.metadata(for: place.description)
+    for name in ["cloud", "few"] { #expect(metadata.differingEntities(from: model, configuration: name).isEmpty, "\(name)") }
+    // "all" has them, and the model has no "others".
+    for name in [nil, "all", "others"] { #expect(metadata.differingEntities(from: model, configuration: name) == ["Account", "Cat"]) }
+    #expect(metadata.differingEntities(from: model, configuration: "local") == ["Account", "Cat"])
+    #expect(try Self.layout(place) == before)
+  }
+
   @Test func aFileWithSomethingOfAnEntityDoesNotLackIt() throws {
     let island = EntityDescription("Island"), model = try Self.whole([island]), place = try Self.place([island])
     let store = place.description.with(configuration: "cloud")

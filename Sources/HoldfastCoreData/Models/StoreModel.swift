@@ -65,12 +65,7 @@ extension ManagedObjectModel {
 
   /// Whether a store has all entities of a model or, if Core Data created it for a configuration, those of the one with which it is opened.
   private static func fits(_ metadata: PersistentStoreMetadata, _ store: StoreDescription, _ model: ManagedObjectModel) -> Bool {
-    let differing = metadata.differingEntities(from: model)
-    if differing.isEmpty { return true }
-    guard let configuration = store.configuration, let held = model.entities(inConfiguration: configuration), !held.isEmpty,
-      metadata.entityLayoutHashes == nil
-    else { return false }
-    return differing.allSatisfy { name in metadata.entityVersionHashes[name] == nil && !held.contains { $0.name == name } }
+    metadata.differingEntities(from: model, configuration: store.configuration).isEmpty
   }
 
   /// The model cache of Core Data's SQLite files.

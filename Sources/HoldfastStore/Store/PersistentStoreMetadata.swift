@@ -39,6 +39,21 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
     ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model)
   }
 
+  /// The names of the entities that differ if the store is opened with a configuration of a model, sorted.
+  ///
+  /// Core Data creates a SQLite file for a configuration without anything of the model's other entities. Entities that neither the store
+  /// nor the configuration has don't differ then. Stores of Holdfast have all entities, whatever the configuration is.
+  ///
+  /// - Parameters:
+  ///   - model: The model.
+  ///   - configuration: The configuration's name. Nil, or the name of none, is the same as ``differingEntities(from:)``.
+  public func differingEntities(from model: ManagedObjectModel, configuration: String?) -> [String] {
+    let differing = differingEntities(from: model)
+    guard let configuration, let held = model.entities(inConfiguration: configuration), !held.isEmpty, entityLayoutHashes == nil
+    else { return differing }
+    return differing.filter { name in entityVersionHashes[name] != nil || held.contains { $0.name == name } }
+  }
+
   /// The digest that Core Data stores as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
   public var versionDigest: String { ModelVersionHash.digest(entityVersionHashes) }
 
