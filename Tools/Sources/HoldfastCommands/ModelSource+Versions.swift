@@ -12,9 +12,15 @@ extension ModelSource {
 
   /// The version that a store was created with.
   ///
+  /// - Parameters:
+  ///   - store: The metadata of the store.
+  ///   - storePath: The path of the store, for the error.
+  ///   - configuration: The configuration for which the store was created. Defaults to none.
   /// - Throws: ``CommandError`` with the entities that differ from the most similar version, if there is none.
-  func version(of store: PersistentStoreMetadata, at storePath: String) throws(CommandError) -> Version {
-    let compared = versions.map { (version: $0, entities: store.differingEntities(from: $0.model)) }
+  func version(
+    of store: PersistentStoreMetadata, at storePath: String, configuration: String? = nil
+  ) throws(CommandError) -> Version {
+    let compared = versions.map { (version: $0, entities: store.differingEntities(from: $0.model, configuration: configuration)) }
     guard let similar = compared.min(by: { $0.entities.count < $1.entities.count }) else {
       throw unreadableError("None of the versions can be read.", unreadable.map(\.name))
     }
@@ -24,7 +30,8 @@ extension ModelSource {
       path: path,
       reason: "None of the model's versions matches the store \(storePath). These entities differ from the most similar version, "
         + "\(similar.version.name): \(similar.entities.joined(separator: ", "))."
-        + (names.isEmpty ? "" : " These versions can't be read: \(names).") + " Give the model with which the store was created.")
+        + (names.isEmpty ? "" : " These versions can't be read: \(names).") + " Give the model with which the store was created."
+        + store.configurationAdvice(versions.map(\.model)))
   }
 
   /// All versions.

@@ -18,31 +18,49 @@ public struct StoreSource: Sendable {
   /// read.
   public let isModelDerived: Bool
   let file: StoreFile
+  /// The configuration that the user passed.
+  private let configuration: String?
 
   /// Determines the type and the model of a store.
   ///
   /// - Parameters:
   ///   - path: The path of the store's file.
   ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store.
+  ///   - configuration: The configuration of the model for which Core Data created the file, which lacks the model's other entities. It has
+  ///     no effect on a store that has all entities. Defaults to none.
   ///   - derivesModel: Whether the model of an XML store without one may be derived from its objects.
-  /// - Throws: ``CommandError`` if the file isn't a store, or no model has its version hashes.
-  public init(path: String, modelPath: String? = nil, derivesModel: Bool = false) throws(CommandError) {
-    self.path = path
-    let plain = try StoreFile(path: path), metadata = try plain.metadata()
-    description = plain.writable
+  /// - Throws: ``CommandError`` if the file isn't a store, no model has its version hashes, or the model has no such configuration.
+  public init(
+    path: String, modelPath: String? = nil, configuration: String? = nil, derivesModel: Bool = false
+  ) throws(CommandError) {
+    (self.path, self.configuration) = (path, configuration)
+    let plain = try StoreFile(path: path), metadata = try plain.metadata(), found: StoreFile
     if let modelPath {
-      (file, model, isModelDerived) = (plain, try ModelSource(path: modelPath).version(of: metadata, at: path).model, false)
+      model = try ModelSource(path: modelPath).version(of: metadata, at: path, configuration: configuration).model
+      (found, isModelDerived) = (plain, false)
     } else if derivesModel, try plain.keptModel() == nil, let deriving = plain.derivingModel(), let derived = try deriving.keptModel() {
-      (file, model, isModelDerived) = (deriving, derived.model, true)
+      (found, model, isModelDerived) = (deriving, derived.model, true)
     } else {
-      (file, model, isModelDerived) = (plain, try plain.requiredModel(), false)
-      guard metadata.isCompatible(with: model) else {
+      (found, model, isModelDerived) = (plain, try plain.requiredModel(), false)
+      let differing = metadata.differingEntities(from: model, configuration: configuration)
+      guard differing.isEmpty else {
         throw CommandError(
           path: path,
           reason: "The model in the store isn't the one that it was created with. These entities differ: "
-            + "\(metadata.differingEntities(from: model).joined(separator: ", ")). Pass the model with --model.")
+            + "\(differing.joined(separator: ", ")). Pass the model with --model.\(metadata.configurationAdvice([model]))")
       }
     }
+    let needed = try metadata.neededConfiguration(configuration, of: model, at: modelPath ?? path)
+    file = found.with(configuration: needed)
+    description = plain.writable.with(configuration: needed)
+  }
+
+  /// The names of the entities that the store can have objects of.
+  var heldEntityNames: Set<String> { Self.entityNames(of: model, in: file.description.configuration) }
+
+  /// The names of the entities of a configuration, or of all entities for none.
+  static func entityNames(of model: ManagedObjectModel, in configuration: String?) -> Set<String> {
+    Set((configuration.flatMap { model.entities(inConfiguration: $0) } ?? model.entities).map(\.name))
   }
 
   /// A version of the model in a file.
@@ -111,7 +129,8 @@ public struct StoreSource: Sendable {
     from other: String, matching: GraphDifference.Matching, includesValues: Bool, maximumCount: Int
   ) throws(CommandError) -> GraphDifference {
     try requireModel()
-    let second = try StoreFile(path: other)
+    let plain = try StoreFile(path: other)
+    let second = plain.with(configuration: try plain.metadata().neededConfiguration(configuration, of: model, at: other))
     return try wrapping("The store can't be compared with \(other).") {
       try PersistentStoreCoordinator.difference(
         between: file.description, and: second.description, model: model, matching: matching, includesValues: includesValues,

@@ -47,6 +47,11 @@ public struct StoreFile: Sendable {
     return StoreFile(path: path, description: .xml(at: path, options: XMLStoreOptions(derivesModel: true)), isSQLite: false)
   }
 
+  /// The same store, opened with a configuration of its model.
+  func with(configuration: String?) -> StoreFile {
+    StoreFile(path: path, description: description.with(configuration: configuration), isSQLite: isSQLite)
+  }
+
   private init(path: String, description: StoreDescription, isSQLite: Bool) {
     (self.path, self.description, self.isSQLite) = (path, description, isSQLite)
   }

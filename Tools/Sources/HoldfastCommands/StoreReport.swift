@@ -31,7 +31,7 @@ public struct StoreReport: Codable, Sendable, Hashable {
     public var name: String
     /// The version hash: 64 hexadecimal digits.
     public var versionHash: String
-    /// The number of objects of exactly this entity; nil without a model.
+    /// The number of objects of exactly this entity; nil without a model, or if the configuration lacks the entity.
     public var rows: Int?
   }
 
@@ -40,13 +40,18 @@ public struct StoreReport: Codable, Sendable, Hashable {
   /// - Parameters:
   ///   - path: The path of the store's file.
   ///   - modelPath: The path of a model to open the store with. Defaults to the model in the store.
-  /// - Throws: ``CommandError`` if the file isn't a store, or the model isn't the store's.
-  public init(path: String, modelPath: String? = nil) throws(CommandError) {
+  ///   - configuration: The configuration of the model for which Core Data created the file. Defaults to none.
+  /// - Throws: ``CommandError`` if the file isn't a store, the model isn't the store's, or it has no such configuration.
+  public init(path: String, modelPath: String? = nil, configuration: String? = nil) throws(CommandError) {
     let file = try StoreFile(path: path)
     let metadata = try file.metadata()
     var notes: [String] = []
-    let found = try StoreReport.model(of: file, metadata, given: modelPath, &notes)
-    let rows = try found.map { found throws(CommandError) in try StoreReport.rows(in: file, found.model) } ?? [:]
+    let found = try StoreReport.model(of: file, metadata, given: modelPath, configuration, &notes)
+    let rows =
+      try found.map { found throws(CommandError) -> [String: Int] in
+        let needed = try metadata.neededConfiguration(configuration, of: found.model, at: modelPath ?? path)
+        return try StoreReport.rows(in: file.with(configuration: needed), found.model)
+      } ?? [:]
     self.path = path
     type = metadata.type
     uuid = metadata.storeUUID
@@ -59,10 +64,10 @@ public struct StoreReport: Codable, Sendable, Hashable {
   }
 
   private static func model(
-    of file: StoreFile, _ metadata: PersistentStoreMetadata, given path: String?, _ notes: inout [String]
+    of file: StoreFile, _ metadata: PersistentStoreMetadata, given path: String?, _ configuration: String?, _ notes: inout [String]
   ) throws(CommandError) -> (model: ManagedObjectModel, place: String)? {
     if let path {
-      let version = try ModelSource(path: path).version(of: metadata, at: file.path)
+      let version = try ModelSource(path: path).version(of: metadata, at: file.path, configuration: configuration)
       return (version.model, "\(path), version \(version.name)")
     }
     do throws(CommandError) {
@@ -70,8 +75,10 @@ public struct StoreReport: Codable, Sendable, Hashable {
         notes.append("The store doesn't contain its model, so its rows aren't counted. Pass the model with --model.")
         return nil
       }
-      if metadata.isCompatible(with: kept.model) { return kept }
-      notes.append("The store contains another model than the one it was created with, so its rows aren't counted.")
+      if metadata.differingEntities(from: kept.model, configuration: configuration).isEmpty { return kept }
+      notes.append(
+        "The store contains another model than the one it was created with, so its rows aren't counted."
+          + metadata.configurationAdvice([kept.model]))
     } catch {
       notes.append("\(error.reason) Pass the model with --model.\(error.cause.map { " Cause: \($0)" } ?? "")")
     }
@@ -85,7 +92,8 @@ public struct StoreReport: Codable, Sendable, Hashable {
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator)
       var counts: [String: Int] = [:]
-      for entity in model.entities {
+      let held = StoreSource.entityNames(of: model, in: file.description.configuration)
+      for entity in model.entities where held.contains(entity.name) {
         if entity.isAbstract {
           counts[entity.name] = 0
           continue

@@ -14,25 +14,35 @@ struct Store: ParsableCommand {
   struct Info: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Shows type, UUID, model, rows per entity and version hashes of a store, including Core Data's SQLite stores.")
-    @Argument(help: "The store's file.", completion: .file()) var store: String
-    @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
+    @OptionGroup var input: Source
     @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
 
     func run() throws {
-      let report = try Output.asking { () throws(CommandError) in try StoreReport(path: store, modelPath: model) }
+      let report = try Output.asking { () throws(CommandError) in
+        try StoreReport(path: input.store, modelPath: input.model, configuration: input.modelConfiguration.name)
+      }
       try Output.write(json ? report.json() : Data(report.text().utf8))
     }
+  }
+
+  /// The option of commands that can open a file of a configuration.
+  struct ModelConfiguration: ParsableArguments {
+    @Option(
+      name: .customLong("configuration"),
+      help: "The configuration of the model for which Core Data created the file, if it lacks the model's other entities.")
+    var name: String?
   }
 
   /// The arguments of all commands that read a store with its model.
   struct Source: ParsableArguments {
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
+    @OptionGroup var modelConfiguration: ModelConfiguration
 
     /// - Parameter derivesModel: Whether a model may be derived from the objects of an XML store.
     func source(derivesModel: Bool = false) throws -> StoreSource {
       let source = try Output.asking { () throws(CommandError) in
-        try StoreSource(path: store, modelPath: model, derivesModel: derivesModel)
+        try StoreSource(path: store, modelPath: model, configuration: modelConfiguration.name, derivesModel: derivesModel)
       }
       if source.isModelDerived {
         Output.note(
@@ -153,6 +163,7 @@ struct Store: ParsableCommand {
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The exported file or folder.", completion: .file()) var input: String
     @Option(help: "The model. Defaults to the model in the store.", completion: .file()) var model: String?
+    @OptionGroup var modelConfiguration: ModelConfiguration
     @OptionGroup var consent: Consent
     @OptionGroup var backup: Backup
 
@@ -165,7 +176,8 @@ struct Store: ParsableCommand {
         copy = backup.path(of: store)
       }
       let count = try Output.asking { () throws(CommandError) in
-        try StoreSource.importObjects(into: store, modelPath: model, from: input, backup: copy, onlyCreates: !exists)
+        try StoreSource.importObjects(
+          into: store, modelPath: model, configuration: modelConfiguration.name, from: input, backup: copy, onlyCreates: !exists)
       }
       try Output.writeResult("\(count) objects imported\(Backup.sentence(copy))")
     }

@@ -17,10 +17,19 @@ extension StoreSource {
     if StoreExport.isTaken(destination) {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
+    if let configuration = file.description.configuration {
+      let lost = Set(try file.metadata().entityVersionHashes.keys).subtracting(heldEntityNames).sorted()
+      guard lost.isEmpty else {
+        throw CommandError(
+          path: path,
+          reason: "The configuration \(configuration) lacks entities that the store has: \(lost.joined(separator: ", ")). "
+            + "Pass a configuration with all of them, or convert the store, and export the copy.")
+      }
+    }
     do {
       let coordinator = try PersistentStoreCoordinator(model: model, store: file.description)
       defer { try? coordinator.close() }
-      return try StoreExport(coordinator, destination, format ?? ExchangeFormat(path: destination)).run()
+      return try StoreExport(coordinator, heldEntityNames, destination, format ?? ExchangeFormat(path: destination)).run()
     } catch let error as CommandError { throw error } catch {
       throw CommandError(path: path, reason: "The store can't be exported to \(destination).", cause: error)
     }
@@ -35,13 +44,18 @@ private struct StoreExport {
   private let context: ManagedObjectContext
   /// The state of the store from which all objects are read, because they refer to each other.
   private let generation: QueryGenerationToken?
+  /// The names of the entities that the store can have objects of.
+  private let heldEntityNames: Set<String>
   private let destination: String
   private let format: ExchangeFormat
 
   private var model: ManagedObjectModel { coordinator.model }
 
-  init(_ coordinator: PersistentStoreCoordinator, _ destination: String, _ format: ExchangeFormat) throws {
-    (self.coordinator, self.destination, self.format) = (coordinator, destination, format)
+  init(
+    _ coordinator: PersistentStoreCoordinator, _ heldEntityNames: Set<String>, _ destination: String, _ format: ExchangeFormat
+  ) throws {
+    (self.coordinator, self.heldEntityNames) = (coordinator, heldEntityNames)
+    (self.destination, self.format) = (destination, format)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     try context.setQueryGeneration(from: .current)
     generation = context.queryGenerationToken
@@ -138,7 +152,9 @@ private struct StoreExport {
 
   // MARK: Objects
 
-  private var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
+  private var concreteEntities: [ManagedObjectModel.Entity] {
+    model.entities.filter { !$0.isAbstract && heldEntityNames.contains($0.name) }
+  }
 
   /// Calls a closure with each object of an entity, without subentities, and with the objects to which it refers.
   private func forEachObject(
@@ -173,7 +189,7 @@ private struct StoreExport {
         ids.formUnion(value.objects?.map(\.objectID) ?? [])
       }
     }
-    let own = ids.filter { $0.storeIdentifier == coordinator.storeIdentifier }
+    let own = ids.filter { $0.storeIdentifier == coordinator.storeIdentifier && heldEntityNames.contains($0.entityName) }
     for (root, ids) in Dictionary(grouping: own, by: { model.entity(named: $0.entityName)?.rootIndex }) {
       guard let root else { continue }
       for start in stride(from: 0, to: ids.count, by: Self.batchCount) {

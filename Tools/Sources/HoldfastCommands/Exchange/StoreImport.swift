@@ -10,6 +10,7 @@ extension StoreSource {
   /// - Parameters:
   ///   - path: The path of the store. If nothing is there, it is created with the type of its extension.
   ///   - modelPath: The path of the model. Defaults to the model in the store.
+  ///   - configuration: The configuration of the model for which Core Data created the file. Defaults to none.
   ///   - source: The exported file or folder.
   ///   - backup: Where a store that exists is copied before. Defaults to no copy.
   ///   - onlyCreates: Whether nothing is at the path, so that a store which appears there meanwhile isn't changed. Defaults to false.
@@ -17,13 +18,17 @@ extension StoreSource {
   /// - Throws: ``CommandError`` with the place in the file if something doesn't fit the model, or the store can't be written. The store is
   ///   unchanged, or not created.
   @discardableResult public static func importObjects(
-    into path: String, modelPath: String? = nil, from source: String, backup: String? = nil, onlyCreates: Bool = false
+    into path: String, modelPath: String? = nil, configuration: String? = nil, from source: String, backup: String? = nil,
+    onlyCreates: Bool = false
   ) throws(CommandError) -> Int {
     let kind = FileKind(path)
     if kind == .other { throw FileKind.noFile(path) }
     if kind == nil {
       guard let modelPath else {
         throw CommandError(path: path, reason: "There is no store at this path. To create one, pass its model with --model.")
+      }
+      if configuration != nil {
+        throw CommandError(path: path, reason: "There is no store at this path. A new one has all entities, so omit --configuration.")
       }
       let model = try Self.model(path: modelPath, version: nil)
       _ = try described(path)
@@ -32,7 +37,7 @@ extension StoreSource {
     if onlyCreates {
       throw CommandError(path: path, reason: "Another process has created it in the meantime. Look at it before you repeat the import.")
     }
-    let store = try StoreSource(path: path, modelPath: modelPath)
+    let store = try StoreSource(path: path, modelPath: modelPath, configuration: configuration)
     try store.requireModel()
     let file = try ExchangeFile(path: source)
     return try StoreFile(path: path).keeping(backup) { () throws(CommandError) in
@@ -74,7 +79,7 @@ extension StoreSource {
     do {
       let coordinator = try PersistentStoreCoordinator(model: model, store: description.migrating(automatically: false))
       do {
-        let count = try StoreImport(coordinator, file).run()
+        let count = try StoreImport(coordinator, file, entityNames(of: model, in: description.configuration)).run()
         // The objects are saved, also if this fails.
         try? coordinator.close()
         return count
@@ -101,6 +106,8 @@ private struct StoreImport {
   private let context: ManagedObjectContext
   private let model: ManagedObjectModel
   private let file: ExchangeFile
+  /// The names of the entities that the store can have objects of.
+  private let heldEntityNames: Set<String>
 
   /// An object with what it refers to.
   private struct Imported {
@@ -108,8 +115,8 @@ private struct StoreImport {
     var record: ExchangeFile.Record
   }
 
-  init(_ coordinator: PersistentStoreCoordinator, _ file: ExchangeFile) throws {
-    (model, self.file) = (coordinator.model, file)
+  init(_ coordinator: PersistentStoreCoordinator, _ file: ExchangeFile, _ heldEntityNames: Set<String>) throws {
+    (model, self.file, self.heldEntityNames) = (coordinator.model, file, heldEntityNames)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [])
   }
 
@@ -118,6 +125,9 @@ private struct StoreImport {
     for record in file.records {
       guard let entity = model.entity(named: record.entityName), !entity.isAbstract else {
         throw record.failure("The model has no entity \(record.entityName) that can have objects.")
+      }
+      if !heldEntityNames.contains(entity.name) {
+        throw record.failure("The store's configuration has no entity \(entity.name). Import its objects into another store.")
       }
       let object = try context.insert(entityNamed: entity.name)
       try checkNames(record, entity)
