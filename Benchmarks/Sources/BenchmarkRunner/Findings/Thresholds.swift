@@ -57,9 +57,19 @@ public struct Thresholds: Hashable, Codable, Sendable {
     try Data(text.utf8).write(to: URL(filePath: path))
   }
 
-  /// Descriptions of counts above their limit, and of missing figures of stores that were measured.
+  /// Descriptions of counts above their limit, of missing figures and counts of stores that were measured, and of limits that are all for
+  /// something else.
   public func exceeded(by summaries: [Summary]) -> [String] {
-    limits.flatMap { limit -> [String] in
+    let isForMeasured = limits.contains { limit in
+      summaries.contains { $0.store == limit.store && $0.input == limit.input && $0.size == limit.size }
+    }
+    if !isForMeasured {
+      return ["None of the limits is for a store, input and size that was measured. Measure what they are for, or write others."]
+    }
+    // A platform that can't count these counts none of them.
+    let countsAllocations = summaries.contains { $0.allocations != nil }
+    let countsSynchronizations = summaries.contains { $0.synchronizations != nil }
+    return limits.flatMap { limit -> [String] in
       let measured = summaries.filter { $0.store == limit.store && $0.input == limit.input && $0.size == limit.size }
       // A subject that wasn't measured isn't missing.
       if measured.isEmpty { return [] }
@@ -68,10 +78,13 @@ public struct Thresholds: Hashable, Codable, Sendable {
         return ["\(name) has a limit, but wasn't measured."]
       }
       return [
-        ("allocations", summary.allocations, limit.allocations), ("requests", summary.requests, limit.requests),
-        ("statements", summary.statements, limit.statements), ("fsyncs", summary.synchronizations, limit.synchronizations),
-      ].compactMap { what, count, most in
-        guard let count, let most, count > most else { return nil }
+        ("allocations", summary.allocations, limit.allocations, countsAllocations),
+        ("requests", summary.requests, limit.requests, true), ("statements", summary.statements, limit.statements, true),
+        ("fsyncs", summary.synchronizations, limit.synchronizations, countsSynchronizations),
+      ].compactMap { what, count, most, isCounted -> String? in
+        guard let most else { return nil }
+        guard let count else { return isCounted ? "\(name) has a limit of \(what), but they weren't counted." : nil }
+        if count <= most { return nil }
         return "\(name) takes \(Units.count(count)) \(what); the limit is \(Units.count(most))."
       }
     }
