@@ -48,15 +48,17 @@ final class StoreRun {
   func begin() {
     requestsBefore = counter?.total ?? 0
     statementsBefore = counter?.statements ?? 0
-    if counter != nil { operationsBefore = .now }
     mark = Mark.begin()
+    // Last, because reading the memory figures allocates. The time of a process that counts isn't used.
+    if counter != nil { operationsBefore = .now }
   }
 
   /// The figure since the clock was started, without a checksum. Use it if computing the answer isn't part of the phase.
   func figure(_ name: String) -> Figure {
+    // First, because reading the memory figures allocates.
+    let operations = counter == nil ? OperationCounts() : OperationCounts.now - operationsBefore
     var figure = mark.figure(name, check: 0)
     if let counter {
-      let operations = OperationCounts.now - operationsBefore
       figure.allocations = operations.allocations
       figure.synchronizations = operations.synchronizations
       figure.requests = counter.total - requestsBefore
