@@ -69,7 +69,7 @@ struct PeopleWorkloads {
     try graph.context.save()
     let saved = withExtendedLifetime(objects) { run.figure("W1") }, count = UInt64(objects.persons.count)
     try run.close()
-    let closed = run.figure("W1close")
+    let closed = withExtendedLifetime(objects) { run.figure("W1close") }
     // Afterwards, because reporting takes time and allocates.
     run.report(saved, check: count)
     run.report(closed, check: count)
