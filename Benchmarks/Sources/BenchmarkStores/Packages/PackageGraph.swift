@@ -49,6 +49,14 @@ struct PackageGraph {
     return try context.fetch(StoredPackage.self) { $0.section.name == section }
   }
 
+  /// The sum of the installed sizes of the packages of a section, as the store computes it. 0 if there are none.
+  func totalInstalledSize(ofSection section: String?) throws -> Int64 {
+    guard let section else { return 0 }
+    let request = DictionaryFetchRequest<StoredPackage>(
+      where: FetchPredicate { $0.section.name == section }, columns: ["size": .sum("installedSize")])
+    return try context.fetch(request).first?["size"]?.integer ?? 0
+  }
+
   /// Adds one KiB to each package, without saving.
   func grow(_ packages: [StoredPackage]) -> UInt64 {
     packages.reduce(0) { sum, package in

@@ -112,9 +112,14 @@ struct PackageWorkloads {
   private func update(_ run: StoreRun, _ graph: PackageGraph) throws {
     let plan = try run.context.packagePlan()
     run.begin()
-    let sum = graph.grow(try graph.packages(ofSection: plan.updateSection))
+    let packages = try graph.packages(ofSection: plan.updateSection), sum = graph.grow(packages)
     try graph.context.save()
-    run.report(PackagePhase.update.rawValue, check: sum)
+    let figure = run.figure(PackagePhase.update.rawValue)
+    // The objects have their new sizes also if the save did nothing.
+    let expected = packages.reduce(0) { $0 + ($1.installedSize ?? 0) }
+    let saved = try self.graph(run).totalInstalledSize(ofSection: plan.updateSection)
+    if saved != expected { throw UnsavedValues("the sizes of \(packages.count) packages", saved: saved, expected: expected) }
+    run.report(figure, check: sum)
   }
 
   /// Deletes a section's packages. The remaining links are counted in a new context, outside the measured interval.

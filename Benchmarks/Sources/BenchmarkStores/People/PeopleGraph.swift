@@ -76,6 +76,11 @@ struct PeopleGraph {
     }
   }
 
+  /// The sum of the ages of some persons, as the store computes it. 0 if there are none.
+  func totalAge(where predicate: FetchPredicate<StoredPerson>) throws -> Int64 {
+    try context.fetch(DictionaryFetchRequest<StoredPerson>(where: predicate, columns: ["age": .sum("age")])).first?["age"]?.integer ?? 0
+  }
+
   /// The number of friend links, counted through the objects.
   func linkCount() throws -> Int { try all().reduce(0) { $0 + $1.friends.count } }
 
@@ -104,4 +109,16 @@ struct MissingObject: Error, CustomStringConvertible {
 
   /// What is missing, as one sentence.
   var description: String { "The store doesn't contain \(name), although it was saved." }
+}
+
+/// A store has other values than those that were saved.
+struct UnsavedValues: Error, CustomStringConvertible {
+  private let name: String
+  private let saved: Int64
+  private let expected: Int64
+
+  init(_ name: String, saved: Int64, expected: Int64) { (self.name, self.saved, self.expected) = (name, saved, expected) }
+
+  /// What the store has, and should have, as one sentence.
+  var description: String { "In the store, \(name) are \(saved) in total, although \(expected) were saved." }
 }

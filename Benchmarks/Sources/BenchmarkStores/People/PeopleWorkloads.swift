@@ -132,9 +132,11 @@ struct PeopleWorkloads {
   private func update(_ name: String, _ run: StoreRun) throws {
     let graph = try open(run, PeopleModel.make())
     run.begin()
-    let sum = graph.celebrate(try graph.persons(withRemainder: 11))
+    let changed = try graph.persons(withRemainder: 11), sum = graph.celebrate(changed)
     try graph.context.save()
-    run.report(name, check: sum)
+    let figure = run.figure(name)
+    try expectSavedAges(of: changed, where: FetchPredicate { $0.id % 100 == 11 }, run)
+    run.report(figure, check: sum)
   }
 
   private func delete(_ name: String, _ run: StoreRun) throws {
@@ -148,8 +150,10 @@ struct PeopleWorkloads {
 
   /// Changes persons that were read before, and saves. Small saves are first, as in a program that saves while the user types.
   private func saves(_ run: StoreRun, _ graph: PeopleGraph) throws {
+    var changed: [StoredPerson] = []
     for phase in SavePhase.phases(of: graph.count) {
       let persons = try phase.places.map { try graph.person(PeopleDataset.sampleID($0, of: graph.count)) }
+      changed += persons
       let each = persons.count / phase.saveCount
       run.begin()
       var sum: UInt64 = 0
@@ -159,6 +163,18 @@ struct PeopleWorkloads {
       }
       run.report(phase.rawValue, check: sum)
     }
+    let ids = changed.map(\.id)
+    try expectSavedAges(of: changed, where: FetchPredicate { $0.id.isIn(ids) }, run)
+  }
+
+  /// Throws unless the store has the ages of changed persons. The checksums are those of the objects, which have their new ages also if a
+  /// save did nothing. Call it after the last measured interval of the process, or when the figure was taken.
+  private func expectSavedAges(
+    of persons: [StoredPerson], where predicate: FetchPredicate<StoredPerson>, _ run: StoreRun
+  ) throws {
+    let saved = try PeopleGraph(context: run.newContext(), count: run.context.size).totalAge(where: predicate)
+    let expected = persons.reduce(0) { $0 + Int64($1.age) }
+    if saved != expected { throw UnsavedValues("the ages of \(persons.count) persons", saved: saved, expected: expected) }
   }
 
   /// Counts the remaining links in a new context, outside the measured interval.
@@ -204,7 +220,7 @@ struct PeopleWorkloads {
     run.begin()
     run.report("W8", check: try graph.aggregate())
     run.begin()
-    let sum = graph.celebrate(try graph.persons(withRemainder: 11))
+    let changed = try graph.persons(withRemainder: 11), sum = graph.celebrate(changed)
     try graph.context.save()
     run.report("W6", check: sum)
     run.begin()
@@ -212,6 +228,7 @@ struct PeopleWorkloads {
     for person in deleted { graph.context.delete(person) }
     try graph.context.save()
     try report("W7", run, deleted: deleted.count)
+    try expectSavedAges(of: changed, where: FetchPredicate { $0.id % 100 == 11 }, run)
   }
 
   /// The context's objects are released at the end, so that the next phase begins without objects.
