@@ -108,6 +108,7 @@ enum Output {
 
   /// Writes the result of a command that has changed a store. If that isn't possible, reports that the change was made, and exits with 1.
   static func writeResult(_ result: String) throws {
+    StandardFiles.ignoreClosedPipes()
     do { try write(Data("\(result)\n".utf8)) } catch {
       note("The change was made, but standard output can't be written. Don't repeat the command. Its result: \(result)")
       throw ExitCode(1)

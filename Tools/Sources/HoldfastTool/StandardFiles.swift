@@ -8,6 +8,9 @@
 
 /// Standard input, output and error.
 enum StandardFiles {
+  /// Lets writing to a pipe that nobody reads fail. Otherwise, it ends the process.
+  static func ignoreClosedPipes() { signal(SIGPIPE, SIG_IGN) }
+
   /// Opens `/dev/null` for those that the caller has closed.
   ///
   /// Otherwise, the next file that is opened, such as a store, would get the number of one of them, and output could be written to it.

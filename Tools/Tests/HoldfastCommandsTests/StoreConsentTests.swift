@@ -93,6 +93,16 @@ import Testing
     #expect(try (digest("zoo.sqlite") == before) == (change.arguments[0] == "compact"))
   }
 
+  /// The bug: the signal of the pipe ended the command without a word.
+  @Test(arguments: changes) func aChangeWhoseResultNobodyReadsIsReportedAsMade(_ change: Change) throws {
+    let before = try digest("zoo.sqlite")
+    try #require(mkfifo(fixture.path("pipe"), 0o600) == 0)
+    // The shell opens both ends, and closes the one for reading.
+    let done = try CommandProcess(["store"] + change.arguments + ["--yes"], in: fixture, closing: "4<>pipe >pipe 4>&-")
+    #expect(done.status == 1 && done.errors.hasPrefix("holdfast: The change was made, but standard output can't be written."), "\(done)")
+    #expect(try digest("zoo-backup.sqlite") == before)
+  }
+
   @Test func anImportThatCreatesItsStoreDoesNotAsk() throws {
     let model = try fixture.writeModel()
     let done = try run(["import", "new.json", "walks.json", "--model", model])
