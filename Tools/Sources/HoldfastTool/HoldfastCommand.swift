@@ -10,7 +10,7 @@ import HoldfastModelCode
     abstract: "Inspects models and stores of Holdfast and Core Data.",
     discussion: """
       `model convert`, `generate`, and the commands of `store` other than info, check and diff write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
-      2 lint has findings, a check finds outdated files, or two stores differ, 64 the command line is invalid.
+      2 lint has findings, a check finds outdated files, two stores differ, or a repair lost something, 64 the command line is invalid.
       """,
     subcommands: [Model.self, Store.self, Generate.self])
 
