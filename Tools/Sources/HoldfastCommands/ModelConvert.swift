@@ -62,9 +62,20 @@ public enum ModelConvert {
     // The permissions of a link without a target aren't those of a file.
     let before = found?[.type] as? FileAttributeType == .typeRegular ? found?[.posixPermissions] as? NSNumber : nil
     let temporary = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString)").path
-    let attributes = [FileAttributeKey.posixPermissions: before ?? NSNumber(value: 0o600)]
+    let attributes = [FileAttributeKey.posixPermissions: NSNumber(value: 0o600)]
     guard FileManager.default.createFile(atPath: temporary, contents: data, attributes: attributes) else {
       throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
+    }
+    // Otherwise, the new name could reach the disk before the contents.
+    do {
+      let file = try FileHandle(forUpdating: URL(fileURLWithPath: temporary))
+      defer { try? file.close() }
+      try file.synchronize()
+      // Afterwards, because the old file may be read-only.
+      if let before { try FileManager.default.setAttributes([.posixPermissions: before], ofItemAtPath: temporary) }
+    } catch {
+      try? FileManager.default.removeItem(atPath: temporary)
+      throw CommandError(path: path, reason: "The file can't be written. Check the disk.", cause: error)
     }
     guard rename(temporary, url.path) == 0 else {
       let reason = String(cString: strerror(errno))

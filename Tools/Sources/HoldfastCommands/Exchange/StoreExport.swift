@@ -286,8 +286,10 @@ private final class Output {
     if buffer.count > 1 << 20 { try flush() }
   }
 
+  /// Writes the rest, and waits for the disk: the file may be the only copy soon.
   func close() throws {
     try flush()
+    try handle.synchronize()
     try handle.close()
   }
 
