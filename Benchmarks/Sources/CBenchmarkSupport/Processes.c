@@ -53,6 +53,14 @@ int64_t holdfast_benchmark_file_size(const char *path) {
   return stat(path, &file) ? -1 : (int64_t)file.st_size;
 }
 
+int holdfast_benchmark_synchronize(const char *path) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  int error = fsync(descriptor) ? errno : 0;
+  close(descriptor);
+  return error;
+}
+
 // Opens a pipe with close-on-exec ends. A process started at the same time would otherwise inherit them and keep the pipe open.
 static int closed_on_exec(int ends[2]) {
 #ifdef __linux__

@@ -34,15 +34,27 @@ public struct StoreFiles: Sendable {
     for file in present { try FileManager.default.removeItem(atPath: file) }
   }
 
-  /// Copies all existing files, replacing those at the destination.
+  /// Copies all existing files, replacing those at the destination, and waits until they are on the disk.
+  ///
+  /// Otherwise, the first fsync of a measured store would write the copy, too.
   public func copy(to other: StoreFiles) throws {
     try other.remove()
     for (file, copy) in zip(all, other.all) where FileManager.default.fileExists(atPath: file) {
       try FileManager.default.copyItem(atPath: file, toPath: copy)
+      let error = holdfast_benchmark_synchronize(copy)
+      if error != 0 { throw UnwrittenCopy(path: copy, errorNumber: error) }
     }
   }
 
   private var present: [String] {
     all.filter(FileManager.default.fileExists)
   }
+}
+
+/// A copy of a store's file that couldn't be written to the disk.
+struct UnwrittenCopy: Error, CustomStringConvertible {
+  let path: String
+  let errorNumber: Int32
+
+  var description: String { "The copy \(path) couldn't be written to the disk: error \(errorNumber)." }
 }

@@ -29,6 +29,9 @@ int holdfast_benchmark_write(int descriptor, const void *bytes, uint64_t count);
 // The size of a file in bytes, or -1 if it does not exist.
 int64_t holdfast_benchmark_file_size(const char *path);
 
+// Waits until a file is on the disk. Returns 0 on success, otherwise errno.
+int holdfast_benchmark_synchronize(const char *path);
+
 // Starts a program with its standard output in a pipe; it inherits the other descriptors. Returns 0 on success, otherwise errno.
 int holdfast_benchmark_spawn(const char *path, char *const arguments[], int *pid, int *output);
 
