@@ -29,6 +29,9 @@ public struct StoreOptions {
     if store != .memory && (path ?? "").isEmpty {
       throw UsageError("A \(store.rawValue) store needs a file. Name it with --at PATH.")
     }
+    if store == .memory && path != nil {
+      throw UsageError("A memory store has no file, and is lost when the program ends. Remove --at, or choose another store.")
+    }
     (self.store, self.path) = (store, path ?? "")
   }
 

@@ -124,6 +124,10 @@ import Testing
       try Example.dogWalk.run("--store", "yaml", "--at", "walks.yaml", "add", in: folder), 64,
       "Unknown store 'yaml'. Stores: memory, json, xml, binary, sqlite.")
     expect(try Example.dogWalk.run("list", in: folder), 64, "Choose a store with --store: memory, json, xml, binary, sqlite.")
+    // It would look like a diary that is kept.
+    expect(
+      try Example.dogWalk.run("add", "--store", "memory", "--at", "diary", in: folder), 64,
+      "A memory store has no file, and is lost when the program ends. Remove --at, or choose another store.")
     #expect(!folder.exists("walks.yaml"))
   }
 
