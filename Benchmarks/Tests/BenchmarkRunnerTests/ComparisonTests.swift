@@ -264,6 +264,21 @@ import Testing
     #expect(failed.report["problems"] as? [String] == ["W2 of sqlite on 150 people takes 3 requests; the limit is 2."])
   }
 
+  /// The bug: the limits of what was measured replaced those of what failed.
+  @Test("Thresholds aren't written if a measurement fails")
+  func thresholdsOfFailures() throws {
+    func written(_ options: inout ComparisonOptions, _ folder: String) {
+      (options.thresholds, options.writesThresholds) = (folder + "/out/thresholds.json", true)
+    }
+    let good = try compare(change: written)
+    #expect(good.status == 0 && good.files.contains("thresholds.json"), "\(good.complained)")
+    let failed = try compare(
+      answer: { step, result in step.workload.name == "W7" ? ChildProcess.Result(status: 1, output: "", seconds: 1) : result },
+      change: written)
+    #expect(failed.status == 1 && !failed.files.contains("thresholds.json"))
+    #expect(failed.complained.contains("The thresholds weren't written, because something else failed."))
+  }
+
   @Test("Unreadable thresholds and baselines are reported before anything is measured")
   func unreadableReferences() throws {
     let first = try compare(change: { options, folder in options.thresholds = folder + "/none.json" })

@@ -11,9 +11,12 @@ struct ComparisonReferences {
     thresholds = options.writesThresholds ? nil : try options.thresholds.map(Thresholds.read)
   }
 
-  /// Descriptions of counts that exceed their limit.
+  /// Descriptions of counts that exceed their limit. Writes the limits instead if they are to be written and the report has no problems.
   func check(_ report: ComparisonReport) throws -> [String] {
-    if let thresholdsToWrite { try Thresholds(report.summaries).write(to: thresholdsToWrite) }
+    if let thresholdsToWrite {
+      if !report.problems.isEmpty { return ["The thresholds weren't written, because something else failed."] }
+      try Thresholds(report.summaries).write(to: thresholdsToWrite)
+    }
     return thresholds?.exceeded(by: report.summaries) ?? []
   }
 

@@ -108,10 +108,10 @@ public struct ClassCost {
   }
 
   private func measure(_ body: () throws -> UInt64) rethrows -> Measured {
-    let before = OperationCounts.now, mark = Mark.begin()
-    let check = try body()
-    let figure = mark.figure("", check: check)
-    return Measured(cpuSeconds: figure.cpuSeconds, check: check, allocations: (OperationCounts.now - before).allocations)
+    // Counts are taken inside of the marks, because reading the memory figures allocates.
+    let mark = Mark.begin(), before = OperationCounts.now
+    let check = try body(), allocations = (OperationCounts.now - before).allocations
+    return Measured(cpuSeconds: mark.figure("", check: check).cpuSeconds, check: check, allocations: allocations)
   }
 }
 
