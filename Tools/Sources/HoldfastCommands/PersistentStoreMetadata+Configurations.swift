@@ -23,6 +23,8 @@ extension PersistentStoreMetadata {
   /// What to do if the store may have been created for a configuration of one of these models, as a sentence after a space; empty if it
   /// wasn't.
   func configurationAdvice(_ models: [ManagedObjectModel]) -> String {
+    // Files of other types aren't opened with a configuration.
+    if type != "SQLite" { return "" }
     let fitting = models.flatMap { model in
       model.configurations.map(\.name).filter { differingEntities(from: model, configuration: $0).isEmpty }
     }
