@@ -90,6 +90,27 @@ import Testing
     #expect(try place.context().all("Walk").map { $0["walker"] } == [.null, .null])
   }
 
+  @Test(arguments: TestStore.allCases)
+  func `a sum of floating-point numbers doesn't depend on the order of the objects, and is that of a query`(_ store: TestStore) throws {
+    let place = try store.park(), context = try place.context()
+    let orders: [[Double]] = [[1, 1e16, -1e16], [1e16, 1, -1e16], [1e16, -1e16, 1]]
+    let dogs = orders.map { distances in
+      let dog = context.make("Dog")
+      for distance in distances { context.make("Walk", ["distance": .double(distance)], dog: dog) }
+      return dog
+    }
+    try context.save()
+    #expect(dogs.allSatisfy { $0["distance"] == .double(1) })
+    // Also if the sums are those of other objects, too.
+    for dog in dogs { context.make("Walk", dog: dog) }
+    for dog in dogs { context.make("Walk", ["distance": .double(0.25)], dog: dog) }
+    try context.save()
+    #expect(dogs.allSatisfy { $0["distance"] == .double(1.25) })
+    let request = DictionaryFetchRequest<ManagedObject>(entityName: "Walk", columns: ["sum": .sum("distance")], groupedBy: ["dog"])
+    #expect(try context.fetch(request).map { $0["sum"] } == Array(repeating: .double(1.25), count: 3))
+    try place.expectRight("after walks were added")
+  }
+
   @Test(arguments: TestStore.allCases) func `links are counted whichever end records them, and whether they existed or not`(
     _ store: TestStore
   ) throws {

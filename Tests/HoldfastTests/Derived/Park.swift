@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Holdfast
+import HoldfastStore
 import Testing
 
 /// A model with every kind of derived attribute for every kind of relationship.
@@ -166,7 +167,10 @@ struct Scratch {
         return .decimal(
           values.reduce(0) { sum, value in if case .decimal(let number) = value { sum + number } else { sum + Decimal(value.integer ?? 0) }
           })
-      case .double: return .double(values.reduce(0) { $0 + ($1.real ?? 0) })
+      case .double:
+        var sum = ExactSum()
+        for value in values { sum.add(value.real ?? 0) }
+        return .double(sum.value)
       default: return StoreValue.int64(values.reduce(0) { $0 + ($1.integer ?? 0) }).converted(to: attribute.type)
       }
     }

@@ -36,6 +36,21 @@ enum DerivedNumber: Equatable {
     }
   }
 
+  /// The sum of the terms of an attribute. Floating-point numbers are added exactly, and the sum is rounded once.
+  static func sum(_ terms: some Sequence<DerivedNumber>) -> DerivedNumber {
+    var sum = DerivedNumber.zero, reals = ExactSum(), hasReals = false
+    for term in terms {
+      if case .real(let number) = term {
+        reals.add(number)
+        hasReals = true
+      } else {
+        sum = sum.adding(term).sum
+      }
+    }
+    // Beside floating-point numbers, the other terms are those of missing values, which are 0.
+    return hasReals ? .real(reals.value) : sum
+  }
+
   var negated: DerivedNumber {
     switch self {
     case .whole(let number): .whole(0 &- number)

@@ -226,10 +226,9 @@ final class Deriving {
     }
     let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
     for owner in owners where part.permanent(owner) >= 0 && (isNew(aggregate.entity.index, owner) || existing(aggregate, owner) != nil) {
-      // Sorted by key, so that equal numbers always give equal sums.
+      // Sorted by key, because sums of decimals can depend on the order.
       let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }
-      var sum = DerivedNumber.zero
-      for (_, key) in sorted { sum = sum.adding(readsRows ? aggregate.term(rowAfter(destination, key)) : .whole(1)).sum }
+      let sum = DerivedNumber.sum(sorted.map { readsRows ? aggregate.term(rowAfter(destination, $0.1)) : .whole(1) })
       let base = stored.row(root: aggregate.entity.rootIndex, owner)?.row
       if let base,
         sum.stored(in: aggregate.attribute.type)
