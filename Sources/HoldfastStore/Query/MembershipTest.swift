@@ -97,7 +97,8 @@ private struct SlotMembership {
     var exact: Set<Decimal> = []
     var nearest: Set<Double> = []
     for element in list {
-      if case .decimal(let number) = element, !number.isNaN { exact.insert(number) }
+      // In the form of numbers that are read from rows: `Decimal` can have different hashes for equal numbers in different forms.
+      if case .decimal(let number) = element, !number.isNaN { exact.insert(DecimalText.value(DecimalText.digits(number)) ?? number) }
       if let number = element.integer { exact.insert(Decimal(number)) } else if let number = element.real { nearest.insert(number) }
     }
     return { [exact, nearest] row in
