@@ -15,6 +15,22 @@ import Testing
     return place
   }
 
+  /// The bug: the number was cut to the width of the attribute, so a snapshot gave another object a number that nobody had set.
+  @Test(arguments: TestStore.withChild) func aNumberThatIsTooLargeForItsAttributeIsReadAsItWasSet(_ store: TestStore) throws {
+    let context = try store.makePlace().context(), fido = context.dog("Fido", age: 3), rex = context.dog("Rex", age: 5)
+    try context.save()
+    fido.age = 70_000
+    #expect(try fido.value(forKey: "age") == .int64(70_000) && fido.changedValues()["age"] == .int64(70_000))
+    #expect(try fido.committedValues(forKeys: ["age"]) == ["age": .int16(3)])
+    let snapshot = try ManagedObjectSnapshot(fido)
+    #expect(snapshot.age == 70_000)
+    #expect(try #require(throws: PersistenceError.self) { try snapshot.apply(to: rex) }.code == .wrongType)
+    #expect(rex.age == 5)
+    fido.age = -32_768
+    #expect(try fido.value(forKey: "age") == .int16(-32_768))
+    try context.save()
+  }
+
   @Test(arguments: TestStore.allCases) func aToManyRelationshipGivesItsObjects(_ store: TestStore) throws {
     let context = try kennel(store).context()
     let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })

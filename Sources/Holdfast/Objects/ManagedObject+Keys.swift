@@ -4,7 +4,8 @@ public import HoldfastStore
 extension ManagedObject {
   /// The value of a property by its name.
   ///
-  /// - An attribute returns a ``/HoldfastStore/StoreValue``, a transformable attribute its bytes.
+  /// - An attribute returns a ``/HoldfastStore/StoreValue``, a transformable attribute its bytes. A whole number beyond the range of the
+  ///   attribute, which the next save refuses, is an `int64`.
   /// - A composite attribute returns the values of its elements by name. `home.latitude` is the name of one element.
   /// - A to-one relationship returns the destination's ID or null, a to-many relationship its objects.
   ///
