@@ -14,7 +14,8 @@ public import HoldfastStore
 /// ```
 ///
 /// It is encoded by the names of its properties. A property that is missing when it is decoded isn't set when it is applied, so a new object
-/// keeps its default value, also a computed one. Unknown names are ignored. The macro `@Entity` declares `Dog.Snapshot` as another name.
+/// keeps its default value, also a computed one. Unknown names are ignored. A decimal that is NaN or has more than 15 digits is encoded as
+/// text, because some decoders of JSON would round or refuse the number. The macro `@Entity` declares `Dog.Snapshot` as another name.
 @dynamicMemberLookup public struct ManagedObjectSnapshot<Object: ManagedObject>: Hashable, Sendable {
   /// The value of each field of the class's ``SnapshotLayout``; nil if it isn't set.
   private(set) var values: [StoreValue?]

@@ -130,7 +130,7 @@ extension StoreValue {
     case .int64(let value): try container.encode(value, forKey: key)
     case .float(let value): try container.encode(value, forKey: key)
     case .double(let value): try container.encode(value, forKey: key)
-    case .decimal(let value): try container.encode(value, forKey: key)
+    case .decimal(let value): try container.encode(PlainDecimal(value), forKey: key)
     case .string(let value), .uri(let value): try container.encode(value, forKey: key)
     case .date(let value): try container.encode(Date(timeIntervalSinceReferenceDate: value), forKey: key)
     case .uuid(let value): try container.encode(value, forKey: key)
@@ -152,7 +152,7 @@ extension StoreValue {
       case .boolean: try decode(StoreValue.bool)
       case .float: try decode(StoreValue.float)
       case .double: try decode(StoreValue.double)
-      case .decimal: try decode(StoreValue.decimal)
+      case .decimal: try decode { (decimal: PlainDecimal) in .decimal(decimal.value) }
       case .string: try decode(StoreValue.string)
       case .uri: try decode(StoreValue.uri)
       case .date: try decode { (date: Date) in .date(date.timeIntervalSinceReferenceDate) }
@@ -161,5 +161,33 @@ extension StoreValue {
       case .objectID: try decode(StoreValue.objectID)
       case .composite, .undefined: .null
       }
+  }
+}
+
+/// A decimal, encoded as a number or as text. Both are decoded.
+///
+/// NaN is text, because encoders of JSON write it as a number, which isn't valid JSON. So are decimals of more than 15 digits, which some
+/// decoders of JSON round or refuse.
+private struct PlainDecimal: Codable {
+  let value: Decimal
+
+  init(_ value: Decimal) { self.value = value }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let text = try? container.decode(String.self) else {
+      value = try container.decode(Decimal.self)
+      return
+    }
+    guard let number = text == Decimal.nan.description ? Decimal.nan : DecimalText.number(text) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "The text isn't a decimal number.")
+    }
+    value = number
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    let text = DecimalText.digits(value), digitCount = text.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    if value.isNaN || digitCount > 15 { try container.encode(text) } else { try container.encode(value) }
   }
 }

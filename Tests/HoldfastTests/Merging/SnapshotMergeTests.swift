@@ -257,6 +257,27 @@ import Testing
     #expect(try draft != ManagedObjectSnapshot(rex))
   }
 
+  private static let decimals = [
+    "0", "-1.5", "123456789012345", "12345678901234567890123456789012345678", "0.00000000000000000000000000000000000001", "NaN",
+  ]
+
+  /// The bug: a NaN made the whole text invalid, and the decoder refused some decimals of 38 digits.
+  @Test(arguments: decimals) func aDecimalIsDecodedAsItWasEncoded(_ text: String) throws {
+    let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido", age: 3), rex = context.dog("Rex", age: 5)
+    fido.price = text == "NaN" ? Decimal.nan : Decimal(string: text)
+    let body = try JSONEncoder().encode(ManagedObjectSnapshot(fido))
+    try JSONDecoder().decode(ManagedObjectSnapshot<Dog>.self, from: body).apply(to: rex)
+    #expect(rex.name == "Fido" && rex.price?.description == text)
+  }
+
+  @Test func aDecimalIsDecodedFromANumberAndFromItsText() throws {
+    func price(_ content: String) throws -> Decimal? {
+      try JSONDecoder().decode(ManagedObjectSnapshot<Dog>.self, from: Data("{\"price\": \(content)}".utf8)).price
+    }
+    #expect(try price("1.25") == Decimal(string: "1.25") && price("\"1.25\"") == Decimal(string: "1.25") && price("null") == nil)
+    for content in ["\"\"", "\"1.25x\"", "true"] { #expect(throws: DecodingError.self, "\(content)") { try price(content) } }
+  }
+
   /// Another version of the program encoded it: it has a property that the class lacks, and lacks others.
   @Test(arguments: [TestStore.memory, .sqlite]) func aSnapshotOfAnotherVersionSetsOnlyWhatItHas(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context(), fido = context.dog("Fido", age: 3)
