@@ -15,6 +15,7 @@ public import HoldfastStore
 public enum UniqueDigest {
   /// The digest of a row's values; nil if one is missing or NaN.
   public static func value(of row: RowPointer, _ constraint: UniqueConstraint) -> UInt64? {
+    if !constraint.decimals.isEmpty, row.hasNaN(inDecimals: constraint.decimals) { return nil }
     if constraint.slots.count == 1 { return single(row, constraint.slots[0], constraint.kinds[0]) }
     var digest = ContentDigest()
     for (slot, kind) in zip(constraint.slots, constraint.kinds) {

@@ -37,12 +37,13 @@ enum Hashing {
     return word
   }
 
-  /// The hash of the values of some slots; nil if one of them is missing or NaN, which isn't equal to anything.
-  @inline(__always) static func hash(_ row: RowPointer, _ slots: [SlotIndex], _ kinds: [CellKind], seed: UInt64) -> UInt64? {
+  /// The hash of the values of a constraint; nil if one of them is missing or NaN, which isn't equal to anything.
+  @inline(__always) static func hash(_ row: RowPointer, _ constraint: TableSchema.Constraint) -> UInt64? {
     var hash = seed
-    for slot in slots {
+    if !constraint.decimals.isEmpty, row.hasNaN(inDecimals: constraint.decimals) { return nil }
+    for slot in constraint.slots {
       guard row.isPresent(slot) else { return nil }
-      switch kinds[slot] {
+      switch constraint.kinds[slot] {
       case .bytes: hash = Hashing.hash(row.bytes(slot), seed: hash)
       case .integer, .key: hash = fold(hash ^ UInt64(bitPattern: row.integer(slot)), multiplier)
       case .real:
@@ -53,4 +54,9 @@ enum Hashing {
     }
     return hash
   }
+}
+
+extension RowPointer {
+  /// Whether a slot with a decimal contains NaN, which is a text in rows.
+  func hasNaN(inDecimals slots: [SlotIndex]) -> Bool { slots.contains { isPresent($0) && bytes($0).elementsEqual("NaN".utf8) } }
 }

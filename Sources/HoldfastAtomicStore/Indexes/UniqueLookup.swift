@@ -196,7 +196,7 @@ extension TableGeneration {
       _ = try body(tables[table].batch(location)[location.row])
     case .probe(let table, let place, let probe):
       let constraint = schema.constraints[table][place]
-      guard let hash = Hashing.hash(probe.pointer(0), constraint.slots, constraint.kinds, seed: Hashing.seed),
+      guard let hash = Hashing.hash(probe.pointer(0), constraint),
         let key = tables[table].key(like: probe.pointer(0), hash: hash, constraint, at: place),
         plan.concreteEntities.contains(tables[table].entity(tables[table].location(key)))
       else { return }

@@ -293,7 +293,7 @@ struct RowTable: Sendable {
 
   /// Removes a row's values from the index of a constraint.
   mutating func forget(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) {
-    guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
+    guard let hash = Hashing.hash(row, constraint) else { return }
     unique[place].remove(hash: hash, key: row.key)
   }
 

@@ -263,7 +263,7 @@ struct TableSave {
     var entries: [UniqueIndex.Entry] = [], groupRowCount = 0, remainingRowCount = rowCount
     entries.reserveCapacity(min(rowCount, groupSize + groupSize / 16))
     func add(_ row: RowPointer) {
-      guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
+      guard let hash = Hashing.hash(row, constraint) else { return }
       entries.append(UniqueIndex.Entry(hash: hash, key: row.key))
     }
     func passOn() {

@@ -35,6 +35,8 @@ public final class TableSchema: Sendable {
     var names: [String]
     /// The cell kinds of all slots of the entity.
     var kinds: [CellKind]
+    /// The slots with decimals, among ``slots``.
+    var decimals: [SlotIndex]
     var entities: Range<EntityIndex>
   }
 
@@ -83,7 +85,7 @@ public final class TableSchema: Sendable {
     uniqueConstraints = constraints.joined().map { constraint in
       UniqueConstraint(
         entity: constraint.entity, names: constraint.names, slots: constraint.slots, kinds: constraint.slots.map { constraint.kinds[$0] },
-        entities: Array(constraint.entities))
+        decimals: constraint.decimals, entities: Array(constraint.entities))
     }
     uniqueProperties = model.entities.map { [constraints, tableOfEntity] entity in
       constraints[tableOfEntity[entity.index]].enumerated().compactMap { place, constraint in
@@ -133,6 +135,7 @@ public final class TableSchema: Sendable {
         found.append(
           Constraint(
             entity: entity.index, slots: entity.uniqueSlots[place], names: names, kinds: entity.layout.kinds,
+            decimals: entity.uniqueSlots[place].filter { entity.layout.columns[$0] == .attribute(.decimal) },
             entities: entity.familyIndexes))
       }
     }
@@ -164,7 +167,7 @@ public final class TableSchema: Sendable {
 
 /// A uniqueness constraint.
 ///
-/// No two rows of its entities have the same values, unless one of the values is missing.
+/// No two rows of its entities have the same values, unless one of the values is missing or NaN.
 public struct UniqueConstraint: Sendable {
   /// The entity that declares it.
   public let entity: EntityIndex
@@ -174,6 +177,8 @@ public struct UniqueConstraint: Sendable {
   public let slots: [SlotIndex]
   /// The cell kinds of these slots.
   public let kinds: [CellKind]
+  /// The slots with decimals, among ``slots``.
+  let decimals: [SlotIndex]
   /// The entities to which it applies, ascending: the declaring entity and its subentities.
   public let entities: [EntityIndex]
 }

@@ -33,7 +33,8 @@ extension StoreChanges {
     // A new object can become a saved one, but not the reverse, so the new one is in conflict.
     for object in updated.filter(\.changesItsRow) + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
       let values = slots.map { valueToSave($0, of: object, entity) }
-      if values.contains(.null) { continue }
+      // Nil and NaN are equal to no value.
+      if values.contains(where: { $0 == .null || $0.isNaN }) { continue }
       if let other = saving[values] {
         // An object that gets the values is in conflict with one that keeps them.
         let keeps = !object.isInserted && !changes(slots, of: object), (one, existing) = keeps ? (other, object) : (object, other)
@@ -70,10 +71,9 @@ extension StoreChanges {
   private func predicates(
     finding new: [[StoreValue]: ManagedObject], _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ constraint: [String]
   ) -> [QueryExpression?] {
-    guard store.capabilities.uniqueLookups, new.count <= StoreChanges.lookUpLimit, slots.allSatisfy({ canLookUp($0, entity) }),
-      // A query for NaN finds no row.
-      !new.keys.contains(where: { $0.contains(where: \.isNaN) })
-    else { return [nil] }
+    guard store.capabilities.uniqueLookups, new.count <= StoreChanges.lookUpLimit, slots.allSatisfy({ canLookUp($0, entity) }) else {
+      return [nil]
+    }
     // In the same order in each run.
     let sorted = new.sorted { ($0.value.flags.entityIndex, $0.value.objectKey) < ($1.value.flags.entityIndex, $1.value.objectKey) }
     return sorted.map { values, _ in
