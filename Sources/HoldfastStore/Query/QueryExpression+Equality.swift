@@ -27,7 +27,7 @@ extension QueryExpression {
     }
   }
 
-  /// Whether both have the same structure. A query with a NaN differs from itself, because NaN does.
+  /// Whether both have the same structure. A query with a floating-point NaN differs from itself, because NaN does.
   public static func == (a: QueryExpression, b: QueryExpression) -> Bool {
     var first = [a], second = [b]
     while let x = first.popLast(), let y = second.popLast() {

@@ -8,7 +8,8 @@ extension StoreValue {
   /// Whether two values are of the same case and equal.
   ///
   /// Text is compared by its UTF-8 bytes, as queries and stores compare it. Two strings that differ only in their Unicode normalization are
-  /// different values, although Swift's `==` treats them as equal. Numbers are equal as in Swift: NaN differs from itself, and 0 equals -0.
+  /// different values, although Swift's `==` treats them as equal. Numbers are equal as in Swift: 0 equals -0, and a floating-point NaN
+  /// differs from itself. A decimal NaN doesn't, as in Foundation. Queries compare both as in ``ValueComparison``.
   public static func == (a: StoreValue, b: StoreValue) -> Bool {
     switch a {
     case .null: if case .null = b { true } else { false }
