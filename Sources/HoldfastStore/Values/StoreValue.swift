@@ -63,8 +63,8 @@ public enum StoreValue: Sendable, Hashable {
     }
   }
 
-  /// Whether the value is a floating-point number, date or decimal that is NaN. In queries and uniqueness constraints, NaN equals nothing, not
-  /// even itself.
+  /// Whether the value is a floating-point number, date or decimal that is NaN. In queries and uniqueness constraints, NaN equals nothing,
+  /// not even itself.
   public var isNaN: Bool {
     switch self {
     case .float(let value): value.isNaN
