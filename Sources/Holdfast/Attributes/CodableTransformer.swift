@@ -34,7 +34,9 @@ public struct CodableTransformer<Value: Codable & Sendable>: AttributeTransforme
       case .json:
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
-        return try encoder.encode(value)
+        let json = try encoder.encode(value)
+        if Self.hasNaN(json) { throw EncodingError.invalidValue(Value.self, EncodingError.Context(codingPath: [], debugDescription: "")) }
+        return json
       case .propertyList:
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
@@ -44,6 +46,22 @@ public struct CodableTransformer<Value: Codable & Sendable>: AttributeTransforme
       let reason = "The \(Value.self) contains a value that the format \(format) can't represent."
       throw EncodingError.invalidValue(Value.self, EncodingError.Context(codingPath: [], debugDescription: reason))
     }
+  }
+
+  /// Whether a value in JSON is a decimal NaN. The encoder writes it like a number, and the decoder refuses it.
+  private static func hasNaN(_ json: Data) -> Bool {
+    var isInText = false, isEscaped = false
+    for byte in json {
+      switch byte {
+      case _ where isEscaped: isEscaped = false
+      case UInt8(ascii: "\\"): isEscaped = true
+      case UInt8(ascii: "\""): isInText.toggle()
+      // Outside of text, JSON has no other capital letters than those of exponents.
+      case UInt8(ascii: "N") where !isInText: return true
+      default: break
+      }
+    }
+    return false
   }
 
   /// Decodes a value of the type `Value`.

@@ -169,6 +169,10 @@ import Testing
       #expect(throws: (any Error).self) { try transformer.value(from: Data([0, 1, 2])) }
     }
     #expect(throws: (any Error).self) { try CodableTransformer<[Double]>().data(from: [.nan]) }
+    // The encoder itself writes a decimal NaN, which can't be decoded.
+    #expect(throws: EncodingError.self) { try CodableTransformer<[Decimal]>().data(from: [1, .nan]) }
+    let texts = ["NaN", "\"N", "\\", "N\\\"N", "\n"], transformer = CodableTransformer<[String]>()
+    #expect(try transformer.value(from: transformer.data(from: texts)) == texts)
   }
 
   /// Programs log errors. The errors of Foundation's coders contain numbers and the keys of dictionaries.
