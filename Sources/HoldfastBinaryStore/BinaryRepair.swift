@@ -26,7 +26,7 @@ extension BinaryFormat: RepairableFormat {
 
   private func info(_ sections: SoundSections, _ model: ManagedObjectModel, _ report: inout RepairReport) throws -> BinaryInfo {
     if let bytes = try sections.bytes(of: .info),
-      let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? UUID().uuidString, generation: sections.generation)
+      let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? SaveOrigin.newID().uuidString, generation: sections.generation)
     {
       if sections.storeUUID == nil {
         report.notes.append("The store's UUID is lost. The new store has another one.")

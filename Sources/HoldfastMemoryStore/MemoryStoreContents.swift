@@ -16,7 +16,7 @@ public final class MemoryStoreContents: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var storeUUID = UUID().uuidString
+    var storeUUID = SaveOrigin.newID().uuidString
     var metadata: [String: StoreValue] = [:]
     var isOpen = false
     /// Identifies the current rows.

@@ -44,7 +44,7 @@ extension StoreFileHeader {
   public static func replacement(of model: ManagedObjectModel, storeUUID: String?) -> StoreFileHeader {
     let hashes = ModelHashes(model), roots = model.entities.filter { $0.rootIndex == $0.index }
     return StoreFileHeader(
-      storeUUID: storeUUID ?? UUID().uuidString, generation: 1, versionHashes: hashes.version, layoutHashes: hashes.layout,
+      storeUUID: storeUUID ?? SaveOrigin.newID().uuidString, generation: 1, versionHashes: hashes.version, layoutHashes: hashes.layout,
       nextKeys: Dictionary(uniqueKeysWithValues: roots.map { ($0.name, 1) }))
   }
 

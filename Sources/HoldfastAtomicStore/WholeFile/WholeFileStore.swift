@@ -112,7 +112,7 @@ public final class WholeFileStore: IncrementalStore {
         replacement.abort()
         return found
       }
-      let uuid = UUID().uuidString
+      let uuid = SaveOrigin.newID().uuidString
       let schema = TableSchema(
         model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model), keySpace: format.keySpace)
       let generation = TableGeneration(empty: schema)

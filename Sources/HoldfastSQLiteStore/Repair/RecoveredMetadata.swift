@@ -36,7 +36,7 @@ struct RecoveredMetadata {
     }
     model = given ?? kept.flatMap { kept in found?.isCompatible(with: kept) == true ? kept : nil }
     record = found
-    uuid = row?.uuid ?? UUID().uuidString
+    uuid = row?.uuid ?? SaveOrigin.newID().uuidString
     if found == nil {
       guard model != nil else {
         throw StoreError(

@@ -191,7 +191,7 @@ struct StoreOpening {
       entity.bind(description.superentityIndex.map { schema.tables[$0].number } ?? 0, at: 3)
       try entity.run()
     }
-    let record = try MetadataRecord(uuid: UUID().uuidString, new: model)
+    let record = try MetadataRecord(uuid: SaveOrigin.newID().uuidString, new: model)
     let metadata = try writer.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
     try metadata.bind(record.uuid, at: 1)
     try metadata.bind(record.bytes, at: 2)

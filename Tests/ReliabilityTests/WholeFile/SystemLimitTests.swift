@@ -132,7 +132,8 @@ import Testing
 }
 
 #if os(Linux)
-  private enum Limits {
+  /// Limits of the process.
+  enum Limits {
     /// Runs a closure with a limit on this process.
     static func with<Value>(_ kind: __rlimit_resource, _ limit: Int, _ body: () throws -> Value) rethrows -> Value {
       let resource = __rlimit_resource_t(kind.rawValue)
