@@ -3,26 +3,39 @@ import Synchronization
 
 /// The IDs of objects that were never saved.
 ///
-/// Their keys count down from a number unique to the context, so that temporary IDs of two contexts are never equal.
+/// A context takes blocks of keys, so that temporary IDs of two contexts are never equal. It takes the first one with the first new object,
+/// because a server creates contexts for years, and most of them insert few objects or none.
 struct TemporaryIDs {
+  /// The number of keys in a block. A process has 2^47 blocks.
+  static let blockSize: Int64 = 1 << 16
   /// By entity index.
   private let prefixes: [ManagedObjectID]
-  /// The key of the next new object. Keys descend.
-  private(set) var nextKey: ObjectKey
+  /// The key after that of the last new object; 0 before the first one. Keys descend, also from one block to the next.
+  private(set) var nextKey: ObjectKey = 0
+  /// The number of unused keys in the context's block.
+  private var keysLeft: Int64 = 0
   /// What the keys in snapshots have become, possibly by several steps. A key that wasn't replaced is its own value.
   private var followed: [ObjectKey: ObjectKey] = [:]
-  private static let contextCount = Atomic<Int64>(0)
+  /// The number of blocks that were taken.
+  private static let takenCount = Atomic<Int64>(0)
 
   init(_ model: ManagedObjectModel) {
     let unsaved = StoreIdentity.intern(storeUUID: "", model: model)
     prefixes = model.entities.map { unsaved.prefix(for: $0) }
-    nextKey = ObjectKey(-1 - TemporaryIDs.contextCount.add(1, ordering: .relaxed).oldValue << 32)
   }
 
   /// A key for a new object.
   mutating func makeKey() -> ObjectKey {
+    if keysLeft == 0 { takeBlock() }
+    keysLeft -= 1
     defer { nextKey = nextKey.advanced(by: -1) }
     return nextKey
+  }
+
+  private mutating func takeBlock() {
+    let taken = TemporaryIDs.takenCount.add(1, ordering: .relaxed).oldValue
+    nextKey = ObjectKey(-1 - taken * TemporaryIDs.blockSize)
+    keysLeft = TemporaryIDs.blockSize
   }
 
   /// Remembers what the key of a new object becomes, because a snapshot has it.
