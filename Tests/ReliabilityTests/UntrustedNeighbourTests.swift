@@ -169,6 +169,13 @@ import Testing
     #expect(error?.code == .notPermitted, "\(String(describing: error))")
   }
 
+  @Test(arguments: FileStore.all) func nothingIsCreatedInAFolderThatIsRefused(store: FileStore) throws {
+    #expect(chmod(folder.path, 0o777) == 0)
+    let error = #expect(throws: StoreError.self) { _ = try Harbour.context(store.description(at: folder.file("harbour.store"))) }
+    #expect(error?.code == .notPermitted, "\(String(describing: error))")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
   @Test(arguments: FileStore.all) func anOptionAllowsSharedFolders(store: FileStore) throws {
     let path = folder.file("harbour.store")
     #expect(chmod(folder.path, 0o777) == 0)

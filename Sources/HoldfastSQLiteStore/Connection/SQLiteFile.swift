@@ -29,7 +29,7 @@ struct SQLiteFile {
     // A read-only store creates no files beside the database.
     if !options.isReadOnly { try name.checkSuffixes(path: resolved) }
     let creates = options.createsIfMissing && !options.isReadOnly
-    let status = try status(of: resolved, creating: creates ? options.filePermissions : nil), size = status.identity.size
+    let status = try status(of: resolved, creating: creates ? options : nil), size = status.identity.size
     guard status.kind == .regular else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "There is \(status.kind.phrase) at the path, not a file.")
     }
@@ -101,14 +101,16 @@ struct SQLiteFile {
     }
   }
 
-  /// The status of the path. First creates an empty file there if nothing exists and permissions are given.
-  private static func status(of path: String, creating permissions: UInt32?) throws(StoreError) -> StoreFileStatus {
+  /// The status of the path. First creates an empty file there if nothing exists and options are given.
+  private static func status(of path: String, creating options: SQLiteStoreOptions?) throws(StoreError) -> StoreFileStatus {
     do {
       return try OperatingSystem.status(of: path)
     } catch {
-      guard error.number == ErrorNumber.notFound, let permissions else { throw failure(error, path: path) }
+      guard error.number == ErrorNumber.notFound, let options else { throw failure(error, path: path) }
+      // A store that is refused leaves no file.
+      if !options.allowsSharedFolder { try checkFolder(path) }
       do {
-        try OperatingSystem.createFile(at: path, permissions: permissions)
+        try OperatingSystem.createFile(at: path, permissions: options.filePermissions)
       } catch {
         // Another process was faster. Open its file.
         guard error.number == ErrorNumber.exists else { throw failure(error, path: path) }
