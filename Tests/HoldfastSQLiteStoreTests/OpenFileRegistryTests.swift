@@ -38,12 +38,24 @@ import Testing
     #expect(folder.names == ["store.sqlite"])
   }
 
+  /// The log of the removed file is still beside the path, and would be applied to a new file there.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func RD4_noFileIsCreatedWhereTheProcessHasARemovedOneOpen(mode: SQLiteStoreOptions.JournalMode) throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
+    try database.insert()
+    TestFile.delete(folder.file())
+    let names = folder.names
+    #expect(code(folder.file()) == .alreadyOpen && folder.names == names)
+    database.close()
+    #expect(code(folder.file()) == nil)
+  }
+
   @Test func RD4_aNewFileIsNotTakenForARemovedOneThatIsBeingClosed() throws {
     // On a disk, where the number of a removed file is used again at once. In memory it isn't.
     let place = TemporaryFolder(in: "/var/tmp"), options = SQLiteStoreOptions()
     // While it is being closed, a store is registered without connections.
-    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in
-      try SQLiteFile.locate(place.file("other.sqlite"), options: options)
+    let (file, registration) = try OpenFileRegistry.register { usedPaths throws(StoreError) in
+      try SQLiteFile.locate(place.file("other.sqlite"), options: options, besides: usedPaths)
     }
     TestFile.delete(file.path)
     for number in 0..<8 {

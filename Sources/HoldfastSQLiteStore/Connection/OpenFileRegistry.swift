@@ -58,9 +58,13 @@ enum OpenFileRegistry {
   /// Creating a file ends with closing its descriptor. If another thread could open a connection to the new file before that, closing the
   /// descriptor would release the connection's locks. Only registered files get connections, so holding the registry's lock while the file
   /// is created prevents that.
-  static func register(locating locate: () throws(StoreError) -> SQLiteFile) throws(StoreError) -> (SQLiteFile, Registration) {
+  ///
+  /// - Parameter locate: Receives the paths of all open files, at which no file may be created.
+  static func register(
+    locating locate: (_ usedPaths: [String]) throws(StoreError) -> SQLiteFile
+  ) throws(StoreError) -> (SQLiteFile, Registration) {
     try openFiles.withLock { openFiles throws(StoreError) in
-      let file = try locate()
+      let file = try locate(openFiles.map { $0.path })
       guard !openFiles.contains(where: { $0.node == file.node }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,

@@ -27,8 +27,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// - Throws: `notFound`, `notPermitted`, `notAStore`, or `alreadyOpen` if this process has the file open under any name. Errors in the
   ///   file's contents are thrown when a connection is first used.
   init(path: String, options: SQLiteStoreOptions) throws(StoreError) {
-    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in
-      try SQLiteFile.locate(path, options: options)
+    let (file, registration) = try OpenFileRegistry.register { usedPaths throws(StoreError) in
+      try SQLiteFile.locate(path, options: options, besides: usedPaths)
     }
     self.file = file
     self.options = options

@@ -22,14 +22,16 @@ struct SQLiteFile {
   /// Finds the file of a store, or creates an empty one if the options allow it.
   ///
   /// Call it only through ``OpenFileRegistry/register(locating:)``, which explains why.
-  static func locate(_ path: String, options: SQLiteStoreOptions) throws(StoreError) -> SQLiteFile {
+  ///
+  /// - Parameter usedPaths: The paths of the files that this process has open. Where one of them was removed, no file is created.
+  static func locate(_ path: String, options: SQLiteStoreOptions, besides usedPaths: [String] = []) throws(StoreError) -> SQLiteFile {
     try checkSpelling(path)
     let resolved = try resolve(path)
     let name = try SQLiteFileName(path: resolved)
     // A read-only store creates no files beside the database.
     if !options.isReadOnly { try name.checkSuffixes(path: resolved) }
     let creates = options.createsIfMissing && !options.isReadOnly
-    let status = try status(of: resolved, creating: creates ? options : nil), size = status.identity.size
+    let status = try status(of: resolved, creating: creates ? options : nil, besides: usedPaths), size = status.identity.size
     guard status.kind == .regular else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "There is \(status.kind.phrase) at the path, not a file.")
     }
@@ -102,20 +104,27 @@ struct SQLiteFile {
   }
 
   /// The status of the path. First creates an empty file there if nothing exists and options are given.
-  private static func status(of path: String, creating options: SQLiteStoreOptions?) throws(StoreError) -> StoreFileStatus {
+  private static func status(
+    of path: String, creating options: SQLiteStoreOptions?, besides usedPaths: [String]
+  ) throws(StoreError) -> StoreFileStatus {
     do {
       return try OperatingSystem.status(of: path)
     } catch {
       guard error.number == ErrorNumber.notFound, let options else { throw failure(error, path: path) }
       // A store that is refused leaves no file.
       if !options.allowsSharedFolder { try checkFolder(path) }
+      if usedPaths.contains(path) {
+        throw StoreError(
+          .alreadyOpen, operation: opening, path: path,
+          reason: "The file was removed, and this process still has it open. Close that store first.")
+      }
       do {
         try OperatingSystem.createFile(at: path, permissions: options.filePermissions)
       } catch {
         // Another process was faster. Open its file.
         guard error.number == ErrorNumber.exists else { throw failure(error, path: path) }
       }
-      return try status(of: path, creating: nil)
+      return try status(of: path, creating: nil, besides: usedPaths)
     }
   }
 
