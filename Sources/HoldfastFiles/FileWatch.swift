@@ -25,6 +25,10 @@ public final class FileWatch: Sendable {
   private let isActive = Mutex(true)
   /// Increases with each change in the folder.
   private let changeCount = Atomic(0)
+  /// Whether a look is queued that hasn't begun.
+  private let isLookQueued = Atomic(false)
+  /// Whether the first of the looks that follow the last changes is queued and hasn't begun.
+  private let isFollowUpQueued = Atomic(false)
   private let folder = Mutex<FolderWatch?>(nil)
   private let queue = DispatchQueue(label: "holdfast.looks")
 
@@ -53,15 +57,29 @@ public final class FileWatch: Sendable {
     isActive.withLock { $0 = false }
   }
 
-  private func noteChange() {
-    let count = changeCount.add(1, ordering: .relaxed).newValue
+  /// Changes can follow each other faster than the looks. Each of them is followed by looks, which later changes share.
+  func noteChange() {
+    changeCount.add(1, ordering: .relaxed)
     lookSoon()
-    lookAgain(0, after: count)
+    if isFollowUpQueued.exchange(true, ordering: .acquiringAndReleasing) { return }
+    queue.asyncAfter(deadline: .now() + .milliseconds(FileWatch.interval(beforeLook: 0))) { [weak self] in
+      guard let self else { return }
+      _ = isFollowUpQueued.exchange(false, ordering: .acquiringAndReleasing)
+      let count = changeCount.load(ordering: .relaxed)
+      look()
+      lookAgain(1, after: count)
+    }
   }
 
   private func lookSoon() {
+    // A look that hasn't begun yet will find this change, too.
+    if isLookQueued.exchange(true, ordering: .acquiringAndReleasing) { return }
     // One queue, so that reports come in order.
-    queue.async { [weak self] in self?.look() }
+    queue.async { [weak self] in
+      guard let self else { return }
+      _ = isLookQueued.exchange(false, ordering: .acquiringAndReleasing)
+      look()
+    }
   }
 
   private func lookAgain(_ number: Int, after count: Int) {

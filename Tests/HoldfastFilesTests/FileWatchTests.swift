@@ -28,6 +28,32 @@ import Testing
     watch.cancel()
   }
 
+  /// Another program can change a file faster than a look takes. A look for each change would take memory, and hours of time.
+  @Test func changesDuringALookShareTheNextOne() async throws {
+    let looks = Mutex(0), isFirst = Mutex(true), mayEnd = DispatchSemaphore(value: 0)
+    let watch = try FileWatch(
+      path: folder.file("file"),
+      find: {
+        looks.withLock { $0 += 1 }
+        let waits = isFirst.withLock { isFirst in
+          defer { isFirst = false }
+          return isFirst
+        }
+        if waits { mayEnd.wait() }
+        return nil
+      }, report: { _ in })
+    #expect(await eventually { looks.withLock { $0 == 1 } })
+    for _ in 0..<100_000 { watch.noteChange() }
+    mayEnd.signal()
+    // A look that is queued, and at least one that follows it.
+    #expect(await eventually { looks.withLock { $0 >= 3 } })
+    try await Task.sleep(for: .milliseconds(200))
+    // Fewer than 30 follow in a month.
+    let count = looks.withLock { $0 }
+    #expect(count < 30)
+    watch.cancel()
+  }
+
   /// However long a process stalls while it saves, a look follows. There are few looks while nothing changes.
   @Test func aChangeIsFoundWithinTwiceTheTimeUntilItIsVisible() {
     let month = 30 * 86_400_000
