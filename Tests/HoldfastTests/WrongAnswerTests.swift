@@ -101,4 +101,62 @@ import Testing
     #expect(error?.code == .damaged)
     try coordinator.close()
   }
+
+  // MARK: Aggregates
+
+  /// A store's rows for an aggregate request with two columns and no groups.
+  enum Aggregates: CaseIterable, Sendable {
+    case noColumns, oneColumn, otherTypes, noRow, twoRows
+
+    fileprivate var layout: RowLayout {
+      switch self {
+      case .noColumns: RowLayout([])
+      case .oneColumn: RowLayout([.attribute(.integer64)])
+      case .otherTypes: RowLayout([.attribute(.integer64), .attribute(.boolean)])
+      case .noRow, .twoRows: RowLayout([.attribute(.integer64), .attribute(.string)])
+      }
+    }
+
+    fileprivate var rowCount: Int {
+      switch self {
+      case .noRow: 0
+      case .twoRows: 2
+      case .noColumns, .oneColumn, .otherTypes: 1
+      }
+    }
+  }
+
+  private final class MisaggregatingStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let answer: Aggregates
+
+    init(_ base: any IncrementalStore, _ answer: Aggregates) { (self.base, self.answer) = (base, answer) }
+
+    var capabilities: StoreCapabilities {
+      var capabilities = base.capabilities
+      capabilities.aggregates = true
+      return capabilities
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      guard case .aggregates = plan.output else { return try base.fetch(plan, in: view, options: options, into: sink) }
+      let builder = RowBatchBuilder(layout: answer.layout, idPrefix: nil)
+      for _ in 0..<answer.rowCount {
+        try builder.append(key: 0, version: 0, values: answer.layout.columns.map { _ in .null })
+      }
+      if answer.rowCount > 0 { _ = try sink.take(builder.seal(), .all) }
+    }
+  }
+
+  /// Values of missing columns were read as nil, or trapped.
+  @Test(arguments: Aggregates.allCases) func wrongAggregatesAreRefused(_ answer: Aggregates) throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { MisaggregatingStore(place.description.makeStore(), answer) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let request = DictionaryFetchRequest<ManagedObject>(entityName: "Person", columns: ["count": .count(), "name": .maximum("name")])
+    let error = #expect(throws: StoreError.self) { try context.fetch(request) }
+    #expect(error?.code == .damaged)
+    try coordinator.close()
+  }
 }

@@ -9,13 +9,13 @@ extension PersistentStoreCoordinator {
   func aggregate(_ query: FetchQuery, _ plan: AggregatePlan, in pinned: StoreSet? = nil) throws -> [[StoreValue]] {
     try query.options.check("aggregate rows")
     let stores = pinned ?? storeSet, parts = try parts(of: query, stores)
-    var rows = try (parts.count == 1 ? storeAggregates(parts[0], stores) : nil) ?? ownAggregates(parts, query, plan, stores)
+    var rows = try (parts.count == 1 ? storeAggregates(parts[0], plan, stores) : nil) ?? ownAggregates(parts, query, plan, stores)
     try nameTargets(&rows, plan.layout(in: query.entity), pinned, query.options)
     return rows
   }
 
   /// The results of a store that computes them itself; nil if it can't, or declines to.
-  private func storeAggregates(_ part: Part, _ stores: StoreSet) throws -> [[StoreValue]]? {
+  private func storeAggregates(_ part: Part, _ plan: AggregatePlan, _ stores: StoreSet) throws -> [[StoreValue]]? {
     let division = planner(part.store).divide(part.query), collector = RowCollector()
     if division.reduces { return nil }
     do { try run(division, part.query, part.store, stores, into: collector) } catch let error as StoreError
@@ -23,9 +23,21 @@ extension PersistentStoreCoordinator {
     {
       return nil
     }
+    let layout = plan.layout(in: part.query.entity)
     var rows: [[StoreValue]] = []
+    try collector.forEachRun { run in
+      guard run.batch.layout == layout else { throw invalidAggregates("The columns in the store's answer aren't those", part.store) }
+    }
     collector.forEach { batch, index in rows.append(values(batch, index)) }
+    if plan.groupBy.isEmpty, rows.count != 1 {
+      throw invalidAggregates("The store returned \(rows.count) rows instead of one row", part.store)
+    }
     return rows
+  }
+
+  private func invalidAggregates(_ problem: String, _ store: PersistentStore) -> StoreError {
+    StoreError(
+      .damaged, operation: "aggregate rows", path: store.locationDescription, reason: "\(problem) of the requested aggregates (rule F6).")
   }
 
   /// The results, computed here from the rows of all stores. The stores may test the predicate.
