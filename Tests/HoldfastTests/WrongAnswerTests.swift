@@ -159,4 +159,31 @@ import Testing
     #expect(error?.code == .damaged)
     try coordinator.close()
   }
+
+  // MARK: Keys
+
+  private final class MiskeyingStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let keys: [ObjectKey]
+
+    init(_ base: any IncrementalStore, _ keys: [ObjectKey]) { (self.base, self.keys) = (base, keys) }
+
+    func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] { demands.map { _ in keys } }
+  }
+
+  /// With equal keys, one object would replace the other. Negative keys are those of unsaved objects.
+  @Test(arguments: [[7, 7], [9, 8], [0, 1], [-1, 5], [7], [7, 8, 9]] as [[ObjectKey]])
+  func wrongKeysAreRefused(_ keys: [ObjectKey]) throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { MiskeyingStore(place.description.makeStore(), keys) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let people = try (0..<2).map { _ in try context.insert(entityNamed: "Person") }
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .damaged)
+    #expect(people.allSatisfy { $0.isInserted && $0.objectID.isTemporaryID })
+    let other = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    #expect(try other.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 2)
+    try coordinator.close()
+  }
 }

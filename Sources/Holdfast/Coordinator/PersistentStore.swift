@@ -252,6 +252,12 @@ public final class PersistentStore: Sendable {
         .damaged, operation: "obtain permanent IDs", path: locationDescription,
         reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
     }
+    // Negative keys are those of unsaved objects. With a repeated key, one object would replace another.
+    guard reserved.allSatisfy({ keys in keys.first.map { $0 > 0 } ?? true && zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 } }) else {
+      throw StoreError(
+        .damaged, operation: "obtain permanent IDs", path: locationDescription,
+        reason: "The keys that the store reserved aren't positive and ascending (rule K1).")
+    }
     return reserved
   }
 
