@@ -334,9 +334,23 @@ final class BrokenStore: ForwardingStore {
         return state.oldAnswers[request] ?? answer
       }
     }
+    if flaw == .offsetsDescend || flaw == .namesUnknownEntities || flaw == .leavesOutEntities { answer = malformed(answer) }
     let accepts = request.acceptsRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
     guard accepts || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
+  }
+
+  /// An answer whose parts don't match.
+  private func malformed(_ answer: RelationshipAnswer) -> RelationshipAnswer {
+    var offsets = answer.offsets
+    if flaw == .offsetsDescend, offsets.count > 2 { offsets[1] = offsets[offsets.count - 1] + 1 }
+    let entities: [EntityIndex]? =
+      switch flaw {
+      case .namesUnknownEntities: answer.targets.map { _ in 1_000 }
+      case .leavesOutEntities: answer.targets.dropLast().map { _ in 0 }
+      default: answer.entities
+      }
+    return RelationshipAnswer(offsets: offsets, targets: answer.targets, entities: entities, orderKeys: answer.orderKeys, rows: answer.rows)
   }
 
   private func withRows(

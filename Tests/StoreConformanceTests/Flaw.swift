@@ -10,7 +10,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case commitsInPrepare, abortCommits, committedLater
   case liveSnapshots, liveRowsInSnapshots, endedViewsAnswer, lateViews
   case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
-  case answersInOwnOrder, answersForMissingSources
+  case answersInOwnOrder, answersForMissingSources, offsetsDescend, namesUnknownEntities, leavesOutEntities
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
@@ -72,7 +72,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .mergesMetadata, .losesMetadata: ["M1"]
     case .changesCapabilities: ["C1"]
     case .takesOtherModels: ["O3"]
-    case .answersInOwnOrder: ["L1"]
+    case .answersInOwnOrder, .offsetsDescend, .namesUnknownEntities, .leavesOutEntities: ["L1"]
     case .answersForMissingSources, .keepsDestinationsOfDeletedSources: ["L3"]
     case .readsEverythingOnOpening: ["O4"]
     case .makesRoomInCommit: ["S3"]

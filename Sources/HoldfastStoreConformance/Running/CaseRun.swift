@@ -159,11 +159,25 @@ final class TestedStore {
     guard let view else { return try latest { try targets(entity, relationship, sources, in: $0) } }
     let described = self.entity(entity)
     let place = described.relationship(named: relationship)!.index
-    let answer = try store.relationships(RelationshipRequest(entity: described.index, relationship: place, sources: sources), in: view)
-    run.expectEqual(
-      answer.offsets.count, sources.count + 1, "the number of offsets for \(sources.count) sources of \(entity).\(relationship)")
-    guard answer.offsets.count == sources.count + 1 else { return sources.map { _ in [] } }
+    let request = RelationshipRequest(entity: described.index, relationship: place, sources: sources)
+    guard let answer = try answer(request, in: view) else { return sources.map { _ in [] } }
     return sources.indices.map { answer.targets[Int(answer.offsets[$0])..<Int(answer.offsets[$0 + 1])].sorted() }
+  }
+
+  /// The answer to a request for destinations; nil if its parts don't match each other or the request, which is a failure.
+  func answer(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer? {
+    let answer = try store.relationships(request, in: view)
+    let entity = model.entities[request.entity], relationship = entity.relationships[request.relationship]
+    let what = "the answer for \(request.sources.count) sources of \(entity.name).\(relationship.name)"
+    // The cases of rule L5 test the order keys.
+    do { try answer.check(request, path: nil, isOrdered: false) } catch {
+      run.fail("\(what) to match the request", got: error.reason)
+      return nil
+    }
+    let family = model.destination(of: relationship).familyIndexes
+    guard let other = answer.entities?.first(where: { !family.contains($0) }) else { return answer }
+    run.fail("\(what) to contain the indexes of the destination and its subentities", got: "\(other)")
+    return nil
   }
 
   // MARK: Saving
@@ -207,11 +221,10 @@ final class TestedStore {
     _ graph: ExpectedGraph, _ entity: ManagedObjectModel.Entity, _ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey],
     _ when: String, in view: any ReadView
   ) throws {
-    let answer = try store.relationships(
-      RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, acceptsRows: true), in: view)
-    guard let keys = answer.orderKeys, keys.count == answer.targets.count, answer.offsets.count == sources.count + 1 else {
-      return run.fail(
-        "each target of \(entity.name).\(relationship.name) \(when) to have an order key", got: "\(answer.orderKeys?.count ?? 0) keys")
+    let request = RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, acceptsRows: true)
+    guard let answer = try answer(request, in: view) else { return }
+    guard let keys = answer.orderKeys else {
+      return run.fail("each target of \(entity.name).\(relationship.name) \(when) to have an order key", got: "no order keys")
     }
     for (place, source) in sources.enumerated() {
       let range = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
