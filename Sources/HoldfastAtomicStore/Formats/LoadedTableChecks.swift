@@ -52,6 +52,9 @@ struct LoadedTableChecks {
   func links() -> String? {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
+      guard relationship.isManyToMany else {
+        return "The format has passed links of the relationship \(name(relationship)), which are part of the rows."
+      }
       let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
       var agrees = index.count == changes.added.count, odd: ObjectKey?
       if relationship.isReflexive {

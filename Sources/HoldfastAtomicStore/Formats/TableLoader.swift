@@ -19,6 +19,8 @@ public final class TableLoader {
   private var begun: (header: StoreFileHeader, schema: TableSchema)?
   private var rows: [[RowBatch]]
   private var request = SaveRequest()
+  /// The places in `request` of links and order keys that several calls have added, and that aren't sorted yet.
+  private var unsorted: (links: Set<Int>, orders: Set<Int>) = ([], [])
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
   /// The file's history; nil if it has none.
   private(set) var history: HistoryLog?
@@ -87,12 +89,17 @@ public final class TableLoader {
     if let receiver { try receiver.take(batch, of: entity) } else { rows[entity].append(spill?.kept(batch) ?? batch) }
   }
 
-  /// Adds links of a many-to-many relationship, in any order.
+  /// Adds links of a many-to-many relationship, in any order. A relationship can have several calls, for example one for each section.
   ///
   /// Pass the side whose ``/HoldfastStore/ManagedObjectModel/Relationship/storesLinks`` is true. The source of each link is the object on
   /// that side. To-many relationships without an inverse are stored the same way.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
     if let receiver { return receiver.take(links: links, of: relationship) }
+    if let place = request.links.firstIndex(where: { $0.entity == relationship.entityIndex && $0.relationship == relationship.index }) {
+      request.links[place].added += links
+      unsorted.links.insert(place)
+      return
+    }
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.added = LinkOrder.sorted(links)
     request.links.append(changes)
@@ -100,15 +107,33 @@ public final class TableLoader {
 
   /// Adds the order keys of an ordered relationship.
   ///
-  /// Each link has one order key. The source of a link is the owner. Links can be in any order.
+  /// Each link has one order key. The source of a link is the owner. Links can be in any order, and a relationship can have several calls.
   public func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship) {
     precondition(links.count == keys.count, "take(order:keys:of:) was called with \(keys.count) keys for \(links.count) links.")
     if let receiver { return receiver.take(order: links, keys: keys, of: relationship) }
+    if let place = request.orders.firstIndex(where: { $0.entity == relationship.entityIndex && $0.relationship == relationship.index }) {
+      request.orders[place].links += links
+      request.orders[place].keys += keys
+      unsorted.orders.insert(place)
+      return
+    }
     var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
-    let places = links.indices.sorted { links[$0] < links[$1] }
-    changes.links = places.map { links[$0] }
-    changes.keys = places.map { keys[$0] }
+    (changes.links, changes.keys) = TableLoader.sorted(links, keys)
     request.orders.append(changes)
+  }
+
+  private static func sorted(_ links: [SaveRequest.Link], _ keys: [Int64]) -> ([SaveRequest.Link], [Int64]) {
+    let places = links.indices.sorted { links[$0] < links[$1] }
+    return (places.map { links[$0] }, places.map { keys[$0] })
+  }
+
+  private func sortLinks() {
+    for place in unsorted.links { request.links[place].added = LinkOrder.sorted(request.links[place].added) }
+    for place in unsorted.orders {
+      let changes = request.orders[place]
+      (request.orders[place].links, request.orders[place].keys) = TableLoader.sorted(changes.links, changes.keys)
+    }
+    unsorted = ([], [])
   }
 
   /// Adds the file's history.
@@ -132,6 +157,7 @@ public final class TableLoader {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` if the contents contradict each other.
   func finish() throws -> LoadedStore {
     guard let (header, schema) = begun else { preconditionFailure("The format didn't call begin(_:).") }
+    sortLinks()
     request.entities = model.entityIndexes.filter { !rows[$0].isEmpty }.map { entity in
       var changes = SaveRequest.EntityChanges(entity: entity)
       changes.inserted = rows[entity]
@@ -165,6 +191,7 @@ public final class TableLoader {
   /// What was passed to the loader, without any check.
   var contents: Contents {
     guard let (header, schema) = begun else { preconditionFailure("The format didn't call begin(_:).") }
+    sortLinks()
     return Contents(header: header, schema: schema, rows: rows, request: request)
   }
 
