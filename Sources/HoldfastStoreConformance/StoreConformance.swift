@@ -31,7 +31,7 @@ public enum StoreConformance {
     + OrderCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
     + DurabilityCases.all + FailedCallCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all + ParallelReadingCases.all
     + SharedPlaceCases.all + OtherProcessCases.all + DamageCases.all + OutcomeCases.all
-    + ExplanationCases.all
+    + ExplanationCases.all + HistoryCases.all
 
   /// Returns the cases that a store with these capabilities must pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {

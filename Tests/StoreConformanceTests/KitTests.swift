@@ -24,7 +24,9 @@ import Testing
   /// The numbers of the rules in the doc comments.
   private static func documentedRules() throws -> Set<String> {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/HoldfastStore/Store")
-    let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+    let files = try [folder, folder.appending(path: "History")].flatMap {
+      try FileManager.default.contentsOfDirectory(at: $0, includingPropertiesForKeys: nil)
+    }
     return try Set(
       files.filter { $0.pathExtension == "swift" }.flatMap { file in
         try String(contentsOf: file, encoding: .utf8).matches(of: #/\/\/\/ - \*\*([A-Z]\d+)\*\*: /#).map { String($0.1) }
@@ -38,6 +40,7 @@ import Testing
     #expect(unknown.isEmpty, "These rules have cases, but aren't documented.")
     #expect(rules.subtracting(StoreConformance.all.map(\.rule)).isEmpty, "These rules have no case.")
     let broken = Flaw.allCases.flatMap(\.rules) + OutcomeStoreTests.Flaw.allCases.map(\.rule)
+      + HistoryStoreTests.Flaw.allCases.map(\.rule)
     #expect(rules.subtracting(broken).isEmpty, "No broken store breaks these rules.")
   }
 

@@ -5,6 +5,16 @@
 #endif
 
 /// A request for transactions in the store's history, in the order of their commits.
+///
+/// *Behaviour*
+/// - **H1**: Each save that changed objects is one transaction, unless it was deleted. It contains each object that was inserted,
+///   updated or deleted, once. Saves that didn't take effect have no transaction. The history is still there after the store is opened
+///   again.
+/// - **H2**: The answer contains the transactions that all conditions of the request select, in the order of the commits. A request with
+///   a token of an earlier answer continues there: it returns each later transaction, and no other one. Tokens remain valid after the
+///   store is opened again. A token that isn't of this history throws `stateUnavailable`.
+///
+/// *Errors*: `unsupportedRequest` if the store keeps no history; `stateUnavailable`, `notOpen`, `inputOutput`, `damaged`, `tooLarge`.
 public struct HistoryRequest: StoreRequest {
   /// The last transaction that the caller knows; nil for all transactions.
   public var after: StateToken?
@@ -60,6 +70,12 @@ public struct HistoryStateRequest: StoreRequest {
 }
 
 /// A request to delete transactions from the store's history.
+///
+/// *Behaviour*
+/// - **H3**: Deletes the oldest transactions that both limits allow, and returns their number. A later ``HistoryRequest`` with a token from
+///   before a deleted transaction throws `stateUnavailable`: it never skips a transaction. Numbers of deleted transactions aren't used again.
+///
+/// *Errors*: As ``HistoryRequest``, and `readOnly`, `locked`, `diskFull`.
 public struct HistoryDeletionRequest: StoreRequest {
   /// The last transaction to delete; nil for no limit.
   public var upTo: StateToken?
