@@ -205,6 +205,7 @@ final class BrokenStore: ForwardingStore {
     default: break
     }
     notes.state.withLock { $0.lastOptions = options }
+    if flaw == .skipsCancelledFetches, options.cancellation?.isCancelled == true { return }
     try nesting {
       try base.fetch(
         plan, in: answering(view), options: flaw == .endsCancelledFetches ? .none : options, into: sinkFor(sink, plan))
@@ -314,6 +315,9 @@ final class BrokenStore: ForwardingStore {
   }
 
   func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    if flaw == .endsCancelledRelationships, options.cancellation?.isCancelled == true {
+      return RelationshipAnswer(offsets: Array(repeating: 0, count: request.sources.count + 1), targets: [])
+    }
     var request = request
     let relationship = notes.state.withLock { $0.model }?.entities[request.entity].relationships[request.relationship]
     if flaw == .losesInverse, relationship?.isManyToMany == true, relationship?.namesLinks == false {

@@ -5,6 +5,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
   case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
   case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
+  case skipsCancelledFetches, endsCancelledRelationships
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
@@ -57,7 +58,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .limitsSources: ["L1"]
     case .changesFirstWordOnly: ["S10"]
     case .namesConstraintsInOtherOrder: ["S2"]
-    case .endsCancelledFetches: ["Q1"]
+    case .endsCancelledFetches, .skipsCancelledFetches, .endsCancelledRelationships: ["Q1"]
     case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]

@@ -4,6 +4,7 @@ import HoldfastStore
 enum OptionCases {
   static let all = [
     StoreConformanceCase("Q1", "a cancelled fetch throws `cancelled` or delivers every row", cancelledFetch),
+    StoreConformanceCase("Q1", "a request that is cancelled before it begins throws `cancelled` or is complete", cancelledRequests),
     StoreConformanceCase("Q1", "a request whose deadline has passed throws `timedOut` or succeeds", lateRequests),
     StoreConformanceCase("Q1", "a save whose deadline has passed changes nothing, and the next one succeeds", lateSave),
     StoreConformanceCase("Q2", "a request without a cancellation isn't cancelled with the fetch that it is part of", nestedRequest),
@@ -49,6 +50,51 @@ enum OptionCases {
     if isComplete { run.expectEqual(sink.rows.count, graph.rows("Company").count, "the number of rows of a fetch that didn't throw") }
   }
 
+  private static func cancelledRequests(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), cancellation = RequestCancellation()
+    cancellation.cancel()
+    try expectComplete(store, graph, RequestOptions(cancellation: cancellation), "cancelled", .cancelled)
+    try store.expectContents(graph, "after requests that were cancelled before they began")
+  }
+
+  /// Expects a fetch, a count and relationship requests to throw an error with a code, or to return complete answers.
+  private static func expectComplete(
+    _ store: TestedStore, _ graph: ExpectedGraph, _ options: RequestOptions, _ what: String, _ code: StoreError.Code
+  ) throws {
+    let run = store.run, people = graph.rows("Person")
+    func request(_ body: (any ReadView) throws -> Void) throws {
+      do { try store.latest(body) } catch let error as StoreError where error.code == code {}
+    }
+    try request { view in
+      let sink = CollectingSink()
+      try store.store.fetch(store.plan("Person"), in: view, options: options, into: sink)
+      store.expectRows(sink.rows, Array(people.values), "the rows of a \(what) fetch that didn't throw")
+    }
+    if run.harness.capabilities.counting {
+      try request { view in
+        let sink = CollectingSink()
+        var plan = store.plan("Person")
+        plan.output = .count
+        try store.store.fetch(plan, in: view, options: options, into: sink)
+        run.expectEqual(sink.rows.map(\.values), [[.int64(Int64(people.count))]], "the result of a \(what) count that didn't throw")
+      }
+    }
+    for (name, path) in [("Person", "friends"), ("Person", "clubs"), ("Company", "employees")] {
+      let entity = store.entity(name), sources = graph.rows(name).keys.sorted()
+      guard let relationship = entity.relationship(named: path) else { continue }
+      let asked = RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources)
+      try request { view in
+        guard let answer = try store.answer(asked, in: view, options: options) else { return }
+        for (place, source) in sources.enumerated() {
+          let targets = answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])].sorted()
+          run.expectEqual(
+            targets, graph.targets(of: source, relationship), "the targets of \(name).\(path) in a \(what) request that didn't throw")
+        }
+      }
+    }
+  }
+
   private static func lateRequests(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store), entity = store.entity("Person"), keys = graph.rows("Person").keys.sorted()
@@ -58,7 +104,6 @@ enum OptionCases {
       do { try store.latest { try body($0, sink) } } catch let error as StoreError where error.code == .timedOut { return }
       run.expectEqual(sink.rows.count, keys.count, "the number of rows of \(what) that didn't throw")
     }
-    try expectCount("a late fetch") { try store.store.fetch(store.plan("Person"), in: $0, options: late, into: $1) }
     try expectCount("a late request by key") {
       try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: $0, options: late, into: $1)
     }
@@ -66,12 +111,7 @@ enum OptionCases {
       let view = try store.store.beginRead(.latest, options: late)
       view.end()
     }
-    guard let friends = entity.relationship(named: "friends") else { return }
-    try succeedsOrIsLate {
-      let request = RelationshipRequest(entity: entity.index, relationship: friends.index, sources: keys)
-      let answer = try store.latest { try store.store.relationships(request, in: $0, options: late) }
-      run.expectEqual(answer.offsets.count, keys.count + 1, "the number of offsets of a late request that didn't throw")
-    }
+    try expectComplete(store, graph, late, "late", .timedOut)
     try store.expectContents(graph, "after requests whose deadlines had passed")
   }
 

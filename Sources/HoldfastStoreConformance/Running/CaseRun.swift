@@ -165,8 +165,8 @@ final class TestedStore {
   }
 
   /// The answer to a request for destinations; nil if its parts don't match each other or the request, which is a failure.
-  func answer(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer? {
-    let answer = try store.relationships(request, in: view)
+  func answer(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions = .none) throws -> RelationshipAnswer? {
+    let answer = try store.relationships(request, in: view, options: options)
     let entity = model.entities[request.entity], relationship = entity.relationships[request.relationship]
     let what = "the answer for \(request.sources.count) sources of \(entity.name).\(relationship.name)"
     // The cases of rule L5 test the order keys.
