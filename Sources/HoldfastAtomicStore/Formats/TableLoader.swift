@@ -108,6 +108,9 @@ public final class TableLoader {
   /// Adds the order keys of an ordered relationship.
   ///
   /// Each link has one order key. The source of a link is the owner. Links can be in any order, and a relationship can have several calls.
+  ///
+  /// Call this method for each ordered relationship, even if the file has no order keys of it. The loader then checks that they are exactly
+  /// those of the relationship's links. Without a call, the destinations have no order, and the loader checks nothing.
   public func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship) {
     precondition(links.count == keys.count, "take(order:keys:of:) was called with \(keys.count) keys for \(links.count) links.")
     if let receiver { return receiver.take(order: links, keys: keys, of: relationship) }
@@ -130,8 +133,9 @@ public final class TableLoader {
   private func sortLinks() {
     for place in unsorted.links { request.links[place].added = LinkOrder.sorted(request.links[place].added) }
     for place in unsorted.orders {
-      let changes = request.orders[place]
-      (request.orders[place].links, request.orders[place].keys) = TableLoader.sorted(changes.links, changes.keys)
+      var changes = request.orders[place]
+      (changes.links, changes.keys) = TableLoader.sorted(changes.links, changes.keys)
+      request.orders[place] = changes
     }
     unsorted = ([], [])
   }

@@ -95,8 +95,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``. Rethrows errors of the sink, as themselves or as
   ///   the cause of a ``StoreError``.
   /// - **F5**: Each row has the layout of its concrete entity, its key and its version. A batch contains rows of one entity.
-  /// - **F6**: The output `keys` delivers rows that contain only keys and versions. The output `count` delivers one row that contains the
-  ///   number. The output `aggregates` delivers one row per group.
+  /// - **F6**: The output `keys` delivers rows that contain only keys and versions, with the ID prefix of their concrete entity. The output
+  ///   `count` delivers one row that contains the number. The output `aggregates` delivers one row per group, with the layout
+  ///   ``AggregatePlan/layout(in:)``; without groups, it delivers one row.
   /// - **F7**: The sink may send requests to the store before it returns, in the same view or another one.
   /// - **F8**: A row that is delivered while a save runs has the values from before the save or those from after it, never some of each.
   ///
