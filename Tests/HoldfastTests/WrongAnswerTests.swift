@@ -186,4 +186,81 @@ import Testing
     #expect(try other.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 2)
     try coordinator.close()
   }
+
+  // MARK: Other entities
+
+  /// A store that returns the rows of all entities, whichever are requested.
+  private final class ConfusedStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let model: ManagedObjectModel
+
+    init(_ base: any IncrementalStore, _ model: ManagedObjectModel) { (self.base, self.model) = (base, model) }
+
+    /// The framework evaluates everything.
+    var capabilities: StoreCapabilities { StoreCapabilities() }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      for entity in model.entities {
+        let all = FetchPlan(entity: entity.index, concreteEntities: [entity.index], output: plan.output)
+        try base.fetch(all, in: view, options: options, into: sink)
+      }
+    }
+
+    func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      for entity in model.entities {
+        try base.rows(FaultRequest(entity: entity.index, keys: request.keys), in: view, options: options, into: sink)
+      }
+    }
+  }
+
+  /// How a context reads objects.
+  enum Reading: CaseIterable, Sendable {
+    case fetch, predicate, order, limit, changes, aggregates, groups, object
+
+    fileprivate func read(_ context: ManagedObjectContext, _ id: ManagedObjectID) throws {
+      var request = FetchRequest<ManagedObject>(entityName: "Person")
+      switch self {
+      case .fetch: break
+      case .predicate:
+        request.predicate = FetchPredicate(.comparison(.property("name"), .equalTo, .constant(.string("Ann")), []))
+      case .order: request.sortDescriptors = [FetchSortDescriptor(SortTerm("name"))]
+      case .limit: request.fetchLimit = 7
+      case .changes: try context.insert(entityNamed: "Person").setValue("Bob", forKey: "name")
+      case .aggregates:
+        _ = try context.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Person", columns: ["name": .maximum("name")]))
+        return
+      case .groups:
+        let columns: [String: DictionaryFetchColumn] = ["name": .property("name"), "count": .count()]
+        _ = try context.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Person", columns: columns, groupedBy: ["name"]))
+        return
+      case .object:
+        _ = try context.existingObject(with: id)
+        return
+      }
+      _ = try context.fetch(request)
+    }
+  }
+
+  /// The bug: objects of another entity were returned as objects of the fetched class, and slots were read that their rows don't have.
+  @Test(arguments: Reading.allCases) func rowsOfAnotherEntityAreRefused(_ reading: Reading) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Person",
+        attributes: [AttributeDescription("age", .integer16, isOptional: true), AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Place", attributes: [AttributeDescription("area", .double, isOptional: true)]),
+    ])
+    let place = try TestStore.memory.makePlace(model: model, classes: []), filling = try place.context()
+    let person = try filling.insert(entityNamed: "Person")
+    try person.setValue("Ann", forKey: "name")
+    try filling.insert(entityNamed: "Place").setValue(2.5, forKey: "area")
+    try filling.save()
+    let id = person.objectID
+    try place.close()
+    let confused = StoreDescription(type: "confused") { ConfusedStore(place.description.makeStore(), model) }
+    let coordinator = try PersistentStoreCoordinator(model: model, store: confused)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let error = #expect(throws: StoreError.self) { try reading.read(context, id) }
+    #expect(error?.code == .damaged)
+    try coordinator.close()
+  }
 }

@@ -46,7 +46,8 @@ extension PersistentStoreCoordinator {
     for (store, query) in parts {
       var query = query
       query.output = .rows
-      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, stores, into: sink) }
+      let checked = CheckedRows(sink, self, query.entity)
+      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, stores, into: checked) }
     }
     let batch = try sink.aggregator.result()
     return (0..<batch.count).map { values(batch, $0) }

@@ -7,7 +7,7 @@ extension PersistentStoreCoordinator {
   func fetch(_ query: FetchQuery, in pinned: StoreSet? = nil) throws -> RowCollector {
     let collector = RowCollector()
     try fetch(query, in: pinned, into: collector)
-    if case .rows = query.output { try check(collector) }
+    if case .rows = query.output { try check(collector, query.entity) }
     return collector
   }
 
@@ -107,7 +107,7 @@ extension PersistentStoreCoordinator {
     let residual = try Residual(division, query, model)
     let kind: ReadViewKind = residual.relationshipPaths.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
     try stores.reading(store, kind, "fetch \(query.entity.name)", query.options) { view in
-      try residual.run(division, query, store, view, StoreReader(stores, store, view, query.options), model, into: sink)
+      try residual.run(division, query, store, view, StoreReader(stores, store, view, query.options), self, into: sink)
     }
   }
 }
@@ -128,15 +128,17 @@ struct Residual {
   /// Runs the store's plan in a view, and does the remaining work.
   func run(
     _ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ view: any ReadView, _ reader: StoreReader,
-    _ model: ManagedObjectModel, into sink: any RowSink
+    _ coordinator: PersistentStoreCoordinator, into sink: any RowSink
   ) throws {
     if predicate == nil && order == nil && !division.windows {
       return try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(sink))
     }
+    let source = relationshipPaths.isEmpty ? nil : RelatedRows(reader, coordinator.model, relationshipPaths)
     let residual = ResidualSink(
-      predicate: predicate, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, model, relationshipPaths),
+      predicate: predicate, order: order, source: source,
       offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
-    try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(residual))
+    let checked = CheckedRows(residual, coordinator, query.entity)
+    try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(checked))
     try residual.finish()
   }
 }

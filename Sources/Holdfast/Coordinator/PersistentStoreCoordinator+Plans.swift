@@ -15,7 +15,7 @@ extension PersistentStoreCoordinator {
     let observed = ObservedSink(sink)
     try dividing(query, store, canRepeat: { !observed.hasReceived }) { division in
       let residual = try Residual(division, query, model), reader = StoreReader(stores, store, view, query.options)
-      func run(into sink: any RowSink) throws { try residual.run(division, query, store, view, reader, model, into: sink) }
+      func run(into sink: any RowSink) throws { try residual.run(division, query, store, view, reader, self, into: sink) }
       switch (division.reduces, plan.output) {
       case (true, .count):
         let counter = CountingSink()
@@ -23,7 +23,7 @@ extension PersistentStoreCoordinator {
         _ = try observed.take(.count(counter.count), .all)
       case (true, .aggregates(let aggregates)):
         let aggregating = AggregatingSink(RowAggregator(aggregates, entity: query.entity))
-        try run(into: aggregating)
+        try run(into: CheckedRows(aggregating, self, query.entity))
         _ = try observed.take(aggregating.aggregator.result(), .all)
       default: try run(into: observed)
       }

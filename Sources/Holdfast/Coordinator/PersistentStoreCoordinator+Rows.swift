@@ -22,7 +22,7 @@ extension PersistentStoreCoordinator {
     } else {
       for (store, keys) in stores.split(request.keys) { try read(FaultRequest(entity: request.entity, keys: keys), store) }
     }
-    try check(collector)
+    try check(collector, model.entities[request.entity])
     collector.forEachRun { publish($0.batch, in: cache, readIn: epoch) }
     return collector
   }
@@ -93,9 +93,20 @@ extension PersistentStoreCoordinator {
     }
   }
 
-  /// Refuses rows that don't match an entity, before they are read as rows of that entity.
-  func check(_ collector: RowCollector) throws {
-    try collector.forEachRun { _ = try checkedEntityIndex(of: $0.batch) }
+  /// Refuses rows that aren't of a requested entity or its subentities, before their slots are read as those of the entity.
+  func check(_ collector: RowCollector, _ entity: ManagedObjectModel.Entity) throws {
+    try collector.forEachRun { _ = try checkedEntityIndex(of: $0.batch, in: entity) }
+  }
+
+  /// The entity of a batch's rows, which were requested as rows of an entity or its subentities.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when they are rows of another entity.
+  func checkedEntityIndex(of batch: RowBatch, in entity: ManagedObjectModel.Entity) throws -> EntityIndex {
+    let found = try checkedEntityIndex(of: batch)
+    if entity.familyIndexes.contains(found) { return found }
+    throw StoreError(
+      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
+      reason: "The store returned rows of \(model.entities[found].name) for a request for rows of \(entity.name) (rules F1 and R2).")
   }
 
   /// The entity of a batch's rows.

@@ -41,6 +41,22 @@ final class RowCollector: ReceivingSink {
   }
 }
 
+/// Refuses rows of other entities than the fetched one and its subentities, before their slots are read as those of the entity.
+final class CheckedRows: RowSink {
+  private let next: any RowSink
+  private let coordinator: PersistentStoreCoordinator
+  private let entity: ManagedObjectModel.Entity
+
+  init(_ next: any RowSink, _ coordinator: PersistentStoreCoordinator, _ entity: ManagedObjectModel.Entity) {
+    (self.next, self.coordinator, self.entity) = (next, coordinator, entity)
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    _ = try coordinator.checkedEntityIndex(of: batch, in: entity)
+    return try next.take(batch, rows)
+  }
+}
+
 /// Ends a fetch of a store that ignores its options.
 private final class LimitedSink: RowSink {
   private let next: any RowSink

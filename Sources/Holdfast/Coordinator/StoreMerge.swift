@@ -49,14 +49,15 @@ struct StoreMerge {
     let (store, query) = (part.store, StoreMerge.windowed(part.query))
     let cache = coordinator.cache(of: stores), epoch = cache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
-    let received = WatchedSink(cached ?? sink)
+    let next: any RowSink = cached ?? sink
+    let received = WatchedSink(query.output == .rows ? CheckedRows(next, coordinator, query.entity) : next)
     try coordinator.dividing(query, store, canRepeat: { !received.hasReceived }) { division in
       var division = division
       // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
       if query.limit == nil { division.sorts = false }
       let residual = try Residual(division, query, coordinator.model)
       let view = try reader.view(store, residual.relationshipPaths.isEmpty ? nil : .consistent)
-      try residual.run(division, query, store, view, reader, coordinator.model, into: received)
+      try residual.run(division, query, store, view, reader, coordinator, into: received)
     }
     cached?.forEachBatch { coordinator.publish($0, in: cache, readIn: epoch) }
     return received.hasEnough ? .enough : .more

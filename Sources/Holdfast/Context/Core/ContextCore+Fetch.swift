@@ -153,7 +153,7 @@ extension ContextCore {
     let query = try query(request)
     if try needsOverlay(request, query) { return try overlaid(query) }
     let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
-      let sink = ObjectSink(self)
+      let sink = ObjectSink(self, query.entity)
       try persistentStoreCoordinator.fetch(query, in: pinnedStores(), into: sink)
       return sink.finish()
     }
@@ -230,6 +230,7 @@ extension ContextCore {
 /// Creates objects from rows, in groups of neighbours, while the rows are still in the processor's cache.
 final class ObjectSink: ReceivingSink {
   private let context: ContextCore
+  private let requested: ManagedObjectModel.Entity
   @exclusivity(unchecked) private var objects: ContiguousArray<ManagedObject> = []
   var hasReceived: Bool { first != nil || !objects.isEmpty }
   /// The rows of the next group. Rows of several entities are split into one group for each entity.
@@ -240,10 +241,12 @@ final class ObjectSink: ReceivingSink {
   @exclusivity(unchecked) private var entities: [EntityIndex] = []
   @exclusivity(unchecked) private var pendingEntity: EntityIndex = 0
 
-  init(_ context: ContextCore) { self.context = context }
+  /// - Parameter entity: The entity that was requested. An object of another one would be read as if it had the class of this one.
+  init(_ context: ContextCore, _ entity: ManagedObjectModel.Entity) { (self.context, requested) = (context, entity) }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    let run = RowRun(batch: batch, rows: rows), entity = try context.persistentStoreCoordinator.checkedEntityIndex(of: batch)
+    let run = RowRun(batch: batch, rows: rows)
+    let entity = try context.persistentStoreCoordinator.checkedEntityIndex(of: batch, in: requested)
     if run.count > RowGroup.size {
       for window in run.windows(of: RowGroup.size) { append(window, entity) }
     } else if run.count > 0 {

@@ -162,7 +162,7 @@ extension ContextCore {
       }
     }
     objects += try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
-      let sink = ObjectSink(self)
+      let sink = ObjectSink(self, entities[entity])
       for window in unread.sorted().windows(of: RowGroup.size) {
         let request = FaultRequest(entity: entity, keys: Array(window))
         let rows = try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofFetch)

@@ -131,7 +131,7 @@ extension ContextCore {
       candidates.sort { order.precedes($0.row, $1.row, source) }
     }
     let wanted = candidates.dropFirst(query.offset).prefix(query.limit ?? .max)
-    return try objects(Array(wanted))
+    return try objects(Array(wanted), query.entity)
   }
 
   /// The query that the stores receive for a request on which the context overlays its changes.
@@ -166,8 +166,8 @@ extension ContextCore {
   }
 
   /// The objects of candidates, in their order. Neighbours from the store become siblings.
-  private func objects(_ candidates: [Candidate]) throws -> ContiguousArray<ManagedObject> {
-    let sink = ObjectSink(self)
+  private func objects(_ candidates: [Candidate], _ entity: ManagedObjectModel.Entity) throws -> ContiguousArray<ManagedObject> {
+    let sink = ObjectSink(self, entity)
     for candidate in candidates {
       if let batch = candidate.batch {
         _ = try sink.take(batch, .one(candidate.index))

@@ -50,7 +50,7 @@ extension StoreChanges {
     for predicate in predicates(finding: new, entity, slots, constraint) {
       try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: stored)
     }
-    try coordinator.check(stored)
+    try coordinator.check(stored, entity)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0]) }
