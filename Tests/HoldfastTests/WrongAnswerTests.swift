@@ -193,13 +193,18 @@ import Testing
   private final class ConfusedStore: ForwardingStore {
     let base: any IncrementalStore
     private let model: ManagedObjectModel
+    /// Whether fetches are answered correctly.
+    private let fetches: Bool
 
-    init(_ base: any IncrementalStore, _ model: ManagedObjectModel) { (self.base, self.model) = (base, model) }
+    init(_ base: any IncrementalStore, _ model: ManagedObjectModel, fetches: Bool) {
+      (self.base, self.model, self.fetches) = (base, model, fetches)
+    }
 
     /// The framework evaluates everything.
     var capabilities: StoreCapabilities { StoreCapabilities() }
 
     func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      if fetches { return try base.fetch(plan, in: view, options: options, into: sink) }
       for entity in model.entities {
         let all = FetchPlan(entity: entity.index, concreteEntities: [entity.index], output: plan.output)
         try base.fetch(all, in: view, options: options, into: sink)
@@ -215,7 +220,7 @@ import Testing
 
   /// How a context reads objects.
   enum Reading: CaseIterable, Sendable {
-    case fetch, predicate, order, limit, changes, aggregates, groups, object
+    case fetch, predicate, order, limit, changes, aggregates, groups, object, path
 
     fileprivate func read(_ context: ManagedObjectContext, _ id: ManagedObjectID) throws {
       var request = FetchRequest<ManagedObject>(entityName: "Person")
@@ -223,6 +228,8 @@ import Testing
       case .fetch: break
       case .predicate:
         request.predicate = FetchPredicate(.comparison(.property("name"), .equalTo, .constant(.string("Ann")), []))
+      case .path:
+        request.predicate = FetchPredicate(.comparison(.property("home.area"), .equalTo, .constant(.double(2.5)), []))
       case .order: request.sortDescriptors = [FetchSortDescriptor(SortTerm("name"))]
       case .limit: request.fetchLimit = 7
       case .changes: try context.insert(entityNamed: "Person").setValue("Bob", forKey: "name")
@@ -246,17 +253,21 @@ import Testing
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Person",
-        attributes: [AttributeDescription("age", .integer16, isOptional: true), AttributeDescription("name", .string, isOptional: true)]),
-      EntityDescription("Place", attributes: [AttributeDescription("area", .double, isOptional: true)]),
+        attributes: [AttributeDescription("age", .integer16, isOptional: true), AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toOne("home", to: "Place", inverse: "people")]),
+      EntityDescription(
+        "Place", attributes: [AttributeDescription("area", .double, isOptional: true)],
+        relationships: [.toMany("people", to: "Person", inverse: "home")]),
     ])
     let place = try TestStore.memory.makePlace(model: model, classes: []), filling = try place.context()
-    let person = try filling.insert(entityNamed: "Person")
+    let person = try filling.insert(entityNamed: "Person"), home = try filling.insert(entityNamed: "Place")
     try person.setValue("Ann", forKey: "name")
-    try filling.insert(entityNamed: "Place").setValue(2.5, forKey: "area")
+    try person.setValue(home, forKey: "home")
+    try home.setValue(2.5, forKey: "area")
     try filling.save()
     let id = person.objectID
     try place.close()
-    let confused = StoreDescription(type: "confused") { ConfusedStore(place.description.makeStore(), model) }
+    let confused = StoreDescription(type: "confused") { ConfusedStore(place.description.makeStore(), model, fetches: reading == .path) }
     let coordinator = try PersistentStoreCoordinator(model: model, store: confused)
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     let error = #expect(throws: StoreError.self) { try reading.read(context, id) }

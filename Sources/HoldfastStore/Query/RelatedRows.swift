@@ -12,6 +12,7 @@ public protocol RelatedRowReader: AnyObject {
 /// rows together.
 public final class RelatedRows: EvaluationSource {
   private let reader: any RelatedRowReader
+  private let model: ManagedObjectModel
   private let relationshipPaths: [RelationshipPath]
   private var rows: [[ObjectKey: RowPointer]]
   private var links: [ManagedObjectModel.Relationship: [ObjectKey: [ObjectKey]]] = [:]
@@ -26,6 +27,7 @@ public final class RelatedRows: EvaluationSource {
   ///   - relationshipPaths: The relationships that the query follows.
   public init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ relationshipPaths: [RelationshipPath]) {
     self.reader = reader
+    self.model = model
     self.relationshipPaths = relationshipPaths
     rows = Array(repeating: [:], count: model.entities.count)
   }
@@ -73,18 +75,23 @@ public final class RelatedRows: EvaluationSource {
   private func fetchRows(_ entity: EntityIndex, _ wanted: Set<ObjectKey>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
-    try reader.rows(FaultRequest(entity: entity, keys: keys), into: Keeper(self, entity))
+    try reader.rows(FaultRequest(entity: entity, keys: keys), into: Keeper(self, model.entities[entity]))
   }
 
-  /// Keeps the rows of a request.
+  /// Keeps the rows of a request, after a check that they have the slots of the requested entity.
   private final class Keeper: RowSink {
     private let rows: RelatedRows
-    private let entity: EntityIndex
-    init(_ rows: RelatedRows, _ entity: EntityIndex) { (self.rows, self.entity) = (rows, entity) }
+    private let entity: ManagedObjectModel.Entity
+    init(_ rows: RelatedRows, _ entity: ManagedObjectModel.Entity) { (self.rows, self.entity) = (rows, entity) }
 
-    func take(_ batch: RowBatch, _ selection: RowSelection) -> SinkDemand {
+    func take(_ batch: RowBatch, _ selection: RowSelection) throws -> SinkDemand {
+      guard batch.layout === entity.layout || batch.layout.columns.starts(with: entity.layout.columns) else {
+        throw StoreError(
+          .damaged, operation: "read rows",
+          reason: "The store returned rows of another entity for a request for rows of \(entity.name) (rules F5 and R2).")
+      }
       rows.batches.append(batch)
-      selection.forEach(in: batch) { rows.rows[entity][batch.pointer($0).key] = batch.pointer($0) }
+      selection.forEach(in: batch) { rows.rows[entity.index][batch.pointer($0).key] = batch.pointer($0) }
       return .more
     }
   }

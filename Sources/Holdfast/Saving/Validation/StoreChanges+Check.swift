@@ -157,6 +157,7 @@ extension StoreChanges {
     try store.reading(.latest, "compare versions", options) { view in
       try store.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, options: options, into: collector)
     }
+    try coordinator.check(collector, context.entities[entity])
     var found: [ObjectKey: RowView] = [:]
     collector.forEach { batch, index in found[batch.pointer(index).key] = batch[index] }
     return expected.compactMap { key, known in
