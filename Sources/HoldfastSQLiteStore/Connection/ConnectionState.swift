@@ -32,6 +32,8 @@ final class ConnectionState {
   @exclusivity(unchecked) var operation = SQLiteFile.opening
   /// The number of statements started.
   @exclusivity(unchecked) var statementsRun = 0
+  /// The number of statements that were started and haven't finished.
+  @exclusivity(unchecked) var runningCount = 0
   /// Whether a failure left the connection unusable; see ``SQLiteFailure/breaksConnection``.
   @exclusivity(unchecked) private(set) var isBroken = false
   @exclusivity(unchecked) private(set) var isClosed = false

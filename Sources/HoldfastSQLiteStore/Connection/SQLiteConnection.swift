@@ -187,6 +187,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
   /// Resets every cached statement, so that none holds a read lock.
   func resetStatements() {
+    if state.runningCount == 0 { return }
     cache.resetAll()
     shapes.resetAll()
   }

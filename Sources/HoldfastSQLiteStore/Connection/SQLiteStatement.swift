@@ -44,6 +44,7 @@ final class SQLiteStatement {
   }
 
   deinit {
+    noteEnd()
     // In a forked child the handle isn't finalized, because that could touch the parent's file.
     if !state.isInherited { sqlite3_finalize(handle) }
   }
@@ -65,7 +66,7 @@ final class SQLiteStatement {
 
   /// Makes the statement ready again, whatever its state. Keeps the bindings.
   func reset() {
-    isRunning = false
+    noteEnd()
     // The returned code is the last step's, which was already reported.
     sqlite3_reset(handle)
     if holdsList { releaseList() }
@@ -94,11 +95,19 @@ final class SQLiteStatement {
     try state.checkUsable()
     state.statementsRun &+= 1
     isRunning = true
+    state.runningCount += 1
+  }
+
+  @inline(__always)
+  private func noteEnd() {
+    guard isRunning else { return }
+    isRunning = false
+    state.runningCount -= 1
   }
 
   @inline(__always)
   private func end(_ code: Int32) throws(StoreError) {
-    isRunning = false
+    noteEnd()
     guard code == SQLiteResultCode.done else { throw failed(code) }
     sqlite3_reset(handle)
     if holdsList { releaseList() }

@@ -141,8 +141,9 @@ struct KeyRunner {
     let statement = try targetRows(relationship, destination)
     let (builder, decoder) = (store.builder(destination), store.decoders[destination.index])
     let keyColumn = relationship.isManyToMany ? destination.slots.count + 2 : 0
-    var (offsets, targets, batches): ([Int32], [ObjectKey], [RowBatch]) = ([0], [], [])
+    var (offsets, targets, batches): ([Int32], [ObjectKey], [RowBatch]) = ([], [], [])
     offsets.reserveCapacity(sources.count + 1)
+    offsets.append(0)
     targets.reserveCapacity(8)
     // Objects may share destination objects.
     var delivered: Set<ObjectKey> = []
@@ -228,7 +229,7 @@ private struct Targets {
   let isOrdered: Bool
   private let budget: FetchBudget
   private let mostTargets: Int
-  var offsets: [Int32] = [0]
+  var offsets: [Int32] = []
   var targets: [ObjectKey] = []
   var orderKeys: [Int64] = []
 
@@ -238,6 +239,7 @@ private struct Targets {
     // Each key has an order key beside it.
     mostTargets = budget.mostTargets / (relationship.isOrdered ? 2 : 1)
     offsets.reserveCapacity(sourceCount + 1)
+    offsets.append(0)
   }
 
   /// Appends a destination key, with the order key in the statement's third column. The order key may be missing in another program's file.
