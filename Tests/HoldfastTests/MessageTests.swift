@@ -119,6 +119,21 @@ import Testing
     withExtendedLifetime((fido, rex)) {}
   }
 
+  /// The bug: the new object was also reported as refreshed, by its former, temporary ID.
+  @Test(arguments: TestStore.withChild) func aNewObjectThatGotAPermanentIDIsOnlyInvalidatedByARollback(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }), new = context.person("New")
+    rex.owner = new
+    context.delete(rex)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(inserted: [new.objectID], deleted: [rex.objectID]))
+    try context.obtainPermanentIDs(for: [new])
+    let id = new.objectID
+    context.rollback()
+    #expect(ear.last() == ObjectChanges(refreshed: [rex.objectID], invalidated: [id]))
+  }
+
   @Test(arguments: TestStore.allCases) func aSaveNotifiesBeforeAndAfter(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     let saved = Ear()

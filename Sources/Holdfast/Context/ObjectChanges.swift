@@ -93,6 +93,8 @@ final class ContextObservers {
   /// The reported ``otherEnds`` since the last save. A rollback restores their destinations.
   private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
+  /// The new IDs of objects, by former ID, for ``refreshed`` and ``otherEnds``.
+  private var newIDs: [ManagedObjectID: ManagedObjectID] = [:]
   /// The objects that were found to be deleted by another context or process.
   private var removed: [ManagedObjectID] = []
   /// The objects that were found to be inserted by another context or process.
@@ -190,6 +192,19 @@ final class ContextObservers {
   /// Records that deletions were saved.
   func noteSave() { toldOtherEnds = [] }
 
+  /// Records that an object has another ID. Handlers receive that one, also for what was recorded before.
+  func noteNewID(_ id: ManagedObjectID, of former: ManagedObjectID) {
+    if toldOtherEnds.remove(former) != nil { toldOtherEnds.insert(id) }
+    if !otherEnds.isEmpty || !refreshed.isEmpty { newIDs[former] = id }
+  }
+
+  /// The present ID of an object. It can have got several IDs, one after the other.
+  private func present(_ id: ManagedObjectID) -> ManagedObjectID {
+    var id = id
+    while let next = newIDs[id] { id = next }
+    return id
+  }
+
   /// Records that an object was refreshed.
   func noteRefresh(_ object: ManagedObject) {
     if hearChanges { refreshed.append(object.id) }
@@ -239,6 +254,10 @@ final class ContextObservers {
 
   /// Returns the pending changes and removes them. The next change of each object is recorded again.
   func take() -> ObjectChanges {
+    if !newIDs.isEmpty {
+      (refreshed, otherEnds) = (refreshed.map(present), otherEnds.map(present))
+      newIDs = [:]
+    }
     var changes = ObjectChanges(inserted: insertedElsewhere, deleted: removed, refreshed: refreshed, invalidated: invalidated)
     let objects = noted
     (noted, refreshed, invalidated, removed, insertedElsewhere) = ([], [], [], [], [])

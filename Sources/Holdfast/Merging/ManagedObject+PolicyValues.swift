@@ -50,8 +50,10 @@ extension ContextCore {
 
   /// Gives a registered object another key.
   func rekey(_ object: ManagedObject, to key: ObjectKey) {
-    temporaryIDs.replace(object.objectKey, by: key)
+    let former = object.objectKey
+    temporaryIDs.replace(former, by: key)
     registry.rekey(object, to: key)
+    if let observers, former != key { observers.noteNewID(object.id, of: objectID(object.flags.entityIndex, former)) }
   }
 
   /// Whether an object is being deleted or was deleted.

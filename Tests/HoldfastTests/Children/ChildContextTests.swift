@@ -1264,6 +1264,23 @@ import Testing
     #expect(try family.place.context().count(for: FetchRequest<Dog>()) == 3)
   }
 
+  /// The bug: a new object that had lost a deleted one was also reported as changed, by its former, temporary ID.
+  @Test(arguments: TestStore.allCases) func handlersOfTheParentReceiveTheIDsThatAReadOfTheChildGivesNewObjects(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner)
+    let annOfChild = try #require(try child.one(Person.self) { $0.name == "Ann" })
+    var messages: [ObjectChanges] = []
+    let observation = parent.onChange { _, changes in messages.append(changes) }
+    let new = parent.person("New")
+    fido.owner = new
+    parent.delete(fido)
+    #expect(annOfChild.dogs.map(\.name) == ["Rex"] && !new.objectID.isTemporaryID)
+    try parent.processPendingChanges()
+    observation.cancel()
+    #expect(messages.flatMap(\.inserted) == [new.objectID] && messages.flatMap(\.deleted) == [fido.objectID])
+    #expect(messages.flatMap(\.updated) == [ann.objectID])
+  }
+
   enum Handler: CaseIterable, Sendable { case willSave, change }
 
   /// The bug: if the parent had new objects, the child's requests threw `saveInProgress`.
