@@ -203,6 +203,51 @@ import Testing
     #expect(error.coreDataCode == 1570 && error.property == "house")
   }
 
+  /// The bug: the discarded object was a fault, so the save cleared its relationship without validating it.
+  @Test(arguments: TestStore.withChild, [DeleteRule.nullify, .cascade])
+  func anObjectWhoseChangesAreDiscardedIsNotLeftPointingNowhere(_ store: TestStore, _ rule: DeleteRule) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: rule)]),
+      EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let houseThere = try setup.insert(entityNamed: "House"), roomThere = try setup.insert(entityNamed: "Room")
+    try roomThere.setValue(houseThere, forKey: "house")
+    try setup.save()
+    let context = try place.context()
+    let house = try context.existingObject(with: houseThere.objectID), room = try context.object(with: roomThere.objectID)
+    context.delete(house)
+    try context.processPendingChanges()
+    #expect(room.isDeleted == (rule == .cascade) && room.hasChanges)
+    if rule == .cascade { try context.discardChanges(of: [room.objectID]) } else { try context.refresh(room, mergeChanges: false) }
+    #expect(!room.isDeleted)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.coreDataCode == 1570 && error.property == "house" && error.objectID == room.objectID)
+    context.delete(room)
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Room")) == 0)
+  }
+
+  @Test(arguments: TestStore.withChild) func theOwnerWhoseDeletionIsDiscardedKeepsAnObjectThatRequiresIt(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
+      EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let houseThere = try setup.insert(entityNamed: "House"), roomThere = try setup.insert(entityNamed: "Room")
+    try roomThere.setValue(houseThere, forKey: "house")
+    try setup.save()
+    let context = try place.context()
+    let house = try context.existingObject(with: houseThere.objectID), room = try context.object(with: roomThere.objectID)
+    context.delete(house)
+    try context.processPendingChanges()
+    try context.refresh(room, mergeChanges: false)
+    try context.discardChanges(of: [house.objectID])
+    #expect(try room.value(forKey: "house") == .single(.objectID(house.objectID)) && house.toMany(forKey: "rooms").contains(room))
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "House")) == 1)
+  }
+
   @Test(arguments: TestStore.withChild) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
     let entities = [
       EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: .noAction)]),

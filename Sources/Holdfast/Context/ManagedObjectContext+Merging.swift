@@ -95,8 +95,8 @@ extension ManagedObjectContext {
   ///
   /// New objects leave the context, and saved objects that they have taken return to their owners of the last read or save. Changed objects
   /// become faults, and links are restored at both ends, as in ``refresh(_:mergeChanges:)`` without merging. Deleted objects aren't deleted
-  /// any more; objects that were deleted with them by a delete rule still are, unless they are discarded as well. IDs of objects without
-  /// changes are ignored.
+  /// any more; objects that were deleted with them by a delete rule still are, unless they are discarded as well. A required relationship
+  /// to an object that is still being deleted becomes nil, so that the save validates it. IDs of objects without changes are ignored.
   ///
   /// ```swift
   /// do { try context.save() } catch let error as PersistenceError where error.code == .conflict {

@@ -78,7 +78,8 @@ extension ManagedObjectContext {
   /// With `mergeChanges`, the row of a changed object is read at once. Values set since the last read, and links added or removed, are
   /// applied to it. The object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both
   /// ends of relationships, and the object becomes a fault. An unchanged object becomes a fault in both cases. New objects and objects
-  /// being deleted don't change.
+  /// being deleted don't change. If the object requires one that is being deleted, it is read at once, and the relationship is nil, so that
+  /// the save validates it.
   ///
   /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if the object is new or being
   /// deleted, or if it merges changes made while the object was unreadable, since they may depend on placeholders.

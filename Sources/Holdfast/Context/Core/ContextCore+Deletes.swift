@@ -149,6 +149,41 @@ extension ContextCore {
     if row.isPresent(inverse.slot), row.key(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 
+  /// Whether the row of an object requires an object that is being deleted, and whose delete rules have been applied.
+  func requiresDeletedObject(_ object: ManagedObject) -> Bool {
+    guard deletions.hasMarkedObjects, let row = object.committedRow else { return false }
+    return requiredLinksThatDeletionsClear(object).contains { deletedOwner(in: row, $0) != nil }
+  }
+
+  /// Clears the required relationships of an object to objects that are being deleted, so that the save validates them.
+  ///
+  /// The delete rules of these objects have cleared or deleted the object before, which has been reverted. Reads the object.
+  func clearRequiredLinksToDeleted(of object: ManagedObject) {
+    holdingAwakening {
+      for relationship in requiredLinksThatDeletionsClear(object) {
+        guard let row = presentRow(object) else { return }
+        if let owner = deletedOwner(in: row, relationship) { clear(relationship, of: object, from: owner) }
+      }
+    }
+  }
+
+  /// The required to-one relationships of an object that the deletion of their destinations clears, if any destination is being deleted.
+  private func requiredLinksThatDeletionsClear(_ object: ManagedObject) -> [ManagedObjectModel.Relationship] {
+    object.entity.relationships.filter { relationship in
+      guard !relationship.isToMany, !relationship.isOptional,
+        deletions.hasPending(root: graph.entities[relationship.destinationIndex].root)
+      else { return false }
+      return graph.model.inverse(of: relationship).map { $0.deleteRule == .nullify || $0.deleteRule == .cascade } ?? false
+    }
+  }
+
+  private func deletedOwner(in row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
+    guard row.isPresent(relationship.slot), let owner = registered(relationship.destinationIndex, row.key(relationship.slot)) else {
+      return nil
+    }
+    return owner.flags.isSuperset(of: [.deleted, .propagated]) ? owner : nil
+  }
+
   /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
   func nullifyRegistered(_ deleted: some Collection<ManagedObject>) {
     forEachReference(to: deleted) { $0.writableRow().setNull($1) }

@@ -38,7 +38,9 @@ extension ContextCore {
         children?.noteDiscarding(of: CollectionOfOne(object))
         holdingAwakening { takeBack(object) }
       }
+      let isClearedAgain = requiresDeletedObject(object)
       turnIntoFault(object, keepingTransients: mergeChanges)
+      if isClearedAgain { clearRequiredLinksToDeleted(of: object) }
     }
     observers?.noteRefresh(object)
   }
