@@ -115,6 +115,27 @@ struct MemoryStoreContentsBox {
     #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.age) == [4])
   }
 
+  /// The bug: an object whose changes were rolled back showed its values forever.
+  @Test(arguments: StorePair.allCases) func changedObjectsOfARemovedStoreBecomeInaccessibleAfterARollback(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let stays = context.dog("stays"), changed = context.dog("changed"), deleted = context.dog("deleted")
+    for dog in [changed, deleted] { try context.assign(dog, to: pack.stores[1]) }
+    try context.save()
+    changed.age = 9
+    context.delete(deleted)
+    try context.processPendingChanges()
+    try pack.coordinator.remove(pack.stores[1])
+    _ = try context.fetch(FetchRequest<Dog>())
+    #expect(changed.age == 9 && !changed.isInaccessible && deleted.isDeleted)
+    context.rollback()
+    #expect(try context.fetch(FetchRequest<Dog>()) == [stays])
+    #expect(changed.name.isEmpty && changed.isInaccessible && deleted.name.isEmpty && deleted.isInaccessible)
+    #expect((context.faultError as? PersistenceError)?.code == .missingStore)
+    context.acknowledgeFaultErrors()
+    stays.age = 4
+    try context.save()
+  }
+
   @Test(arguments: StorePair.allCases) func mergingKeepsUnsavedChangesOfARemovedStore(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context(), other = try pack.context()
     let dog = context.dog("changed")

@@ -237,6 +237,7 @@ extension ContextCore {
     for object in changes.objects { revert(object) }
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinks(to: gone) } }
     changes.removeAll()
+    reading.checkRemovalsAgain()
     merging.unlockAll()
     forgetOutdatedLists()
     saving.forgetLoss()

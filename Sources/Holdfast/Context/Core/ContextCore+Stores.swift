@@ -44,15 +44,15 @@ extension ContextCore {
     key >= 0 && places.count > 0 && storeCoordinator.storeSet.store(ofKey: key) == nil
   }
 
-  /// Turns objects of stores removed since the last call into faults without a row. Objects with changes keep them.
+  /// Turns objects of stores removed since the last call into faults without a row. Objects with changes keep them until a rollback.
   ///
   /// Call it only at the start of a public request, when no pointers into rows are in use.
   func noticeRemovedStores() {
     guard reading.noticeRemovals(storeCoordinator.removalCount.load(ordering: .acquiring)) else { return }
     let stores = storeCoordinator.storeSet
-    for object in registeredObjects
-    where object.objectKey >= 0 && !object.hasChanges && stores.store(ofKey: object.objectKey) == nil {
-      turnIntoFault(object)
+    reading.keepsChangesOfRemovedStores = false
+    for object in registeredObjects where object.objectKey >= 0 && stores.store(ofKey: object.objectKey) == nil {
+      if object.hasChanges { reading.keepsChangesOfRemovedStores = true } else { turnIntoFault(object) }
     }
   }
 }

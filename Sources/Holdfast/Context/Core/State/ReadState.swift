@@ -3,8 +3,10 @@ struct ReadState {
   /// The generation; nil for the newest rows.
   private(set) var pin: GenerationPin?
   var groups = RecentGroups()
-  /// The coordinator's count of removed stores at the last check.
+  /// The coordinator's count of removed stores at the last check. Negative before a check that includes stores removed earlier.
   private var removalCount: Int
+  /// Whether objects of removed stores had unsaved changes at the last check, which they kept.
+  var keepsChangesOfRemovedStores = false
 
   init(removalCount: Int) { self.removalCount = removalCount }
 
@@ -38,6 +40,12 @@ struct ReadState {
     removalCount = count
     groups.removeAll()
     return true
+  }
+
+  /// Makes the next check include the objects that have kept unsaved changes, which were rolled back.
+  mutating func checkRemovalsAgain() {
+    if keepsChangesOfRemovedStores { removalCount = -1 }
+    keepsChangesOfRemovedStores = false
   }
 }
 
