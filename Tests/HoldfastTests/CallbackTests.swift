@@ -101,6 +101,42 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  private final class Page: ManagedObject {
+    override class var entityName: String { "Page" }
+    var whenDeleted: ((ManagedObjectContext) -> Void)?
+    override func prepareForDeletion() { whenDeleted?(managedObjectContext) }
+  }
+
+  /// The bug: all pages were deleted nevertheless, without their book.
+  @Test(arguments: TestStore.withChild, [true, false])
+  func aCallbackOfACascadeMayRevertTheDeletion(_ store: TestStore, _ rollsBack: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Book", relationships: [.toMany("pages", to: "Page", inverse: "book", deleteRule: .cascade)]),
+      EntityDescription("Page", relationships: [.toOne("book", to: "Book", inverse: "pages")]),
+    ])
+    let place = try store.makePlace(model: model, classes: [Page.self]), context = try place.context()
+    let book = try context.insert(entityNamed: "Book"), pages = (0..<4).map { _ in context.insert(Page.self) }
+    for page in pages { try page.setValue(book, forKey: "book") }
+    try context.save()
+    var callCount = 0
+    for page in pages {
+      page.whenDeleted = { context in
+        callCount += 1
+        if rollsBack { return context.rollback() }
+        #expect(throws: Never.self) { try context.discardChanges(of: [book.objectID]) }
+      }
+    }
+    context.delete(book)
+    try context.processPendingChanges()
+    #expect(callCount == 1 && !book.isDeleted && pages.allSatisfy { !$0.isDeleted })
+    for page in pages { #expect(try page.value(forKey: "book") == .single(.objectID(book.objectID))) }
+    try context.save()
+    let saved = try place.context()
+    #expect(try saved.count(for: FetchRequest<Page>()) == 4)
+    let read = try #require(try saved.fetch(FetchRequest<ManagedObject>(entityName: "Book")).first)
+    #expect(try read.toMany(forKey: "pages").count == 4)
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatLeftTheGraphSaysSoAndTakesNoValues(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     let deleted = context.dog("deleted"), rolledBack: Dog

@@ -15,6 +15,8 @@ extension ContextCore {
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer {
+      // A callback may have reverted deletions.
+      done.removeAll { !staysDeleted($0) }
       noteOwnersWithoutInverse(of: done)
       nullifyRegistered(done)
     }
@@ -32,25 +34,34 @@ extension ContextCore {
     try noteUnreadEnds()
   }
 
+  /// Whether the deletion of an object hasn't been reverted. A callback may have saved it.
+  func staysDeleted(_ object: ManagedObject) -> Bool { object.isDeleted || isDeleted(object.flags.entityIndex, object.objectKey) }
+
   private func applyDeleteRules(_ object: ManagedObject) throws {
     do {
       // A missing row has no destinations; the save reports that it is missing.
       try throwingFaultErrors {
-        for relationship in object.entity.relationships {
+        // A callback of a cascade may revert the deletion.
+        for relationship in object.entity.relationships where staysDeleted(object) {
           switch relationship.deleteRule {
           // A new object was never in the store, so only registered objects can reference it.
           case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
-          case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
+          case .cascade:
+            for target in try existing(targets(of: object, relationship), of: relationship) { delete(target, cascadingFrom: object) }
           case .nullify: nullify(object, relationship)
           }
         }
-        for relationship in object.entity.transientRelationships {
+        for relationship in object.entity.transientRelationships where staysDeleted(object) {
           for target in targets(of: object, relationship) {
             // Links in memory hide deleted objects, so an object that loses a destination only has to be recorded as changed.
-            if relationship.deleteRule == .cascade { delete(target) } else if relationship.hasInverse { noteChange(target) }
+            if relationship.deleteRule == .cascade {
+              delete(target, cascadingFrom: object)
+            } else if relationship.hasInverse {
+              noteChange(target)
+            }
           }
         }
-        try noteOtherEnds(of: object)
+        if staysDeleted(object) { try noteOtherEnds(of: object) }
       }
     } catch {
       object.flags.remove(.propagated)

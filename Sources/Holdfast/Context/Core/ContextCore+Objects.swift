@@ -203,8 +203,12 @@ extension ContextCore {
   }
 
   /// Marks an object for deletion by the next save. A new object is removed from the context.
-  func delete(_ object: ManagedObject) {
+  ///
+  /// - Parameter owner: The deleted object whose delete rule deletes this one; nil if there is none. Nothing happens if a callback has
+  ///   reverted its deletion.
+  func delete(_ object: ManagedObject, cascadingFrom owner: ManagedObject? = nil) {
     checkIsolation()
+    if let owner, !staysDeleted(owner) { return }
     precondition(object.context === self, "An object was deleted in a context that it does not belong to.")
     if object.flags.contains(.detached) { return }
     // Deleting an object in its own `prepareForDeletion` has no effect.
@@ -214,6 +218,7 @@ extension ContextCore {
     object.flags.remove(.preparingDeletion)
     // The callback may have removed the object. Or its fetch has merged that another context did.
     if !object.flags.isDisjoint(with: [.deleted, .detached]) { return }
+    if let owner, !staysDeleted(owner) { return }
     markDeleted(object)
   }
 
