@@ -119,6 +119,24 @@ import Testing
     withExtendedLifetime((fido, rex)) {}
   }
 
+  /// The bug: handlers didn't receive that the owner had the dog again.
+  @Test(arguments: TestStore.withChild) func discardingADeletionReportsTheObjectsThatRegainADestination(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner),
+      collar = try #require(fido.collar)
+    context.delete(fido)
+    try context.processPendingChanges()
+    #expect(ear.last().updated == [ann.objectID])
+    try context.discardChanges(of: [fido.objectID, collar.objectID])
+    #expect(ear.last() == ObjectChanges(updated: [ann.objectID], refreshed: [fido.objectID, collar.objectID]))
+    #expect(ann.dogs.contains(fido) && fido.collar === collar && !context.hasChanges)
+    // One that was not processed has changed nothing else.
+    context.delete(fido)
+    try context.discardChanges(of: [fido.objectID])
+    #expect(ear.last() == ObjectChanges(refreshed: [fido.objectID]))
+  }
+
   /// The bug: the new object was also reported as refreshed, by its former, temporary ID.
   @Test(arguments: TestStore.withChild) func aNewObjectThatGotAPermanentIDIsOnlyInvalidatedByARollback(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)

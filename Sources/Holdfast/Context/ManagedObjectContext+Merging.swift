@@ -104,6 +104,7 @@ extension ManagedObjectContext {
   ///   try context.save()  // everything else
   /// }
   /// ```
-  /// - Throws: The store's error if the outcome of the last save is unknown and can't be read; see ``hasUncertainSave``.
+  /// - Throws: The store's error if the outcome of the last save is unknown and can't be read; see ``hasUncertainSave``. Also if there are
+  ///   handlers of ``onChange(_:)``, and the objects that regain deleted ones can't be read. Nothing is discarded then.
   public func discardChanges(of objectIDs: some Sequence<ManagedObjectID>) throws { try core.discardChanges(of: objectIDs) }
 }

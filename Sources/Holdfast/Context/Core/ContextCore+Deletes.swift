@@ -86,6 +86,17 @@ extension ContextCore {
     }
   }
 
+  /// Records, for observers, the objects that regain deleted ones, because the deletions are about to be reverted.
+  func noteOtherEnds(regaining deleted: [ManagedObject]) throws {
+    guard let observers, observers.hearChanges else { return }
+    // Before its delete rules are applied, other objects haven't lost an object.
+    let lost = deleted.filter { $0.flags.contains(.propagated) }
+    if lost.isEmpty { return }
+    try throwingFaultErrors { for object in lost { try noteOtherEnds(of: object) } }
+    noteOwnersWithoutInverse(of: lost)
+    try noteUnreadEnds()
+  }
+
   /// Records, for observers, the other ends whose rows determine their entities. Reads these rows.
   ///
   /// - Throws: The store's error. The next call tries again.

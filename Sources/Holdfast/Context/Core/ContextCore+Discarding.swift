@@ -24,8 +24,10 @@ extension ContextCore {
     precondition(!saving.isInProgress, "Changes were discarded in a callback of a save or merge.")
     try settleUncertainSave()
     let objects = ids.compactMap(registeredObject).filter { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
+    let deleted = objects.filter(\.isDeleted)
+    try noteOtherEnds(regaining: deleted)
     try reportingToChildren {
-      undelete(objects.filter(\.isDeleted))
+      undelete(deleted)
       for object in objects {
         if object.isInserted { discard(object) } else { try refreshUnreported(object, mergeChanges: false) }
       }
