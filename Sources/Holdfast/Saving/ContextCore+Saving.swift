@@ -21,9 +21,11 @@ extension ContextCore {
     // Delete rules, validation and conflicts must not miss what others have saved.
     leaveGeneration()
     try refuseUnreadValues()
-    var calledCount = 0
+    var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
     for attempt in 0...ContextCore.mergeLimit {
+      // Objects that were awakened after an attempt may have saved the context or rolled it back.
+      if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
       let operation = SaveOperation(self, calledCount: calledCount)
       do {
         try whileSaving {

@@ -118,6 +118,38 @@ import Testing
     override func didTurnIntoFault() { meddle("did") }
   }
 
+  private final class AwakeSaver: ManagedObject {
+    override class var entityName: String { "Dog" }
+    // The call throws if the object is awakened while the save resolves the conflict.
+    override func awakeFromFetch() { try? managedObjectContext.save() }
+  }
+
+  /// The save reads a fault whose links have changed. The object is awakened when the save has found a conflict.
+  ///
+  /// The bug: the save continued with the changes that it had had before, and trapped.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsAwakenedByASaveInConflictMaySaveTheContext(_ store: TestStore) throws {
+    let place = try store.makePlace(classes: [AwakeSaver.self]), theirs = try ManagedObjectContext(coordinator: place.coordinator())
+    let dogs = try (0..<2).map { number in
+      let dog = try theirs.insert(entityNamed: "Dog")
+      try dog.setValue(.string("dog \(number)"), forKey: "name")
+      return dog
+    }
+    try theirs.save()
+    let ours = try place.context()
+    ours.mergePolicy = .mergeByPropertyObjectTrump
+    let read = try ours.existingObject(with: dogs[0].objectID), fault = try ours.object(with: dogs[1].objectID)
+    try dogs[0].setValue(.string("theirs"), forKey: "name")
+    try theirs.save()
+    try read.setValue(.int16(9), forKey: "age")
+    try fault.toMany(forKey: "friends").insert(read)
+    #expect(fault.isFault)
+    try ours.save()
+    #expect(!fault.isFault && !ours.hasChanges)
+    let later = try ManagedObjectContext(coordinator: place.coordinator()), saved = try later.existingObject(with: dogs[0].objectID)
+    #expect(try saved.value(forKey: "name") == .single(.string("theirs")) && saved.value(forKey: "age") == .single(.int16(9)))
+    #expect(try later.existingObject(with: dogs[1].objectID).toMany(forKey: "friends").map(\.objectID) == [saved.objectID])
+  }
+
   /// An object that is awakened after the merge can save the context.
   @Test(arguments: TestStore.allCases) func anObjectThatBecomesAFaultCannotSaveTheContextThatIsMerged(_ store: TestStore) throws {
     let place = try store.makePlace(classes: [Meddler.self])
