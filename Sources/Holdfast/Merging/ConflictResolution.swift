@@ -194,8 +194,10 @@ extension ContextCore {
     var merges = merges
     let partners = children == nil ? [] : merges.flatMap(\.changedPartners)
     defer { if !partners.isEmpty { children?.report(StoreChange(updated: partners)) } }
+    let undeleted = merges.filter(\.isUndeleted).map(\.object)
+    try noteOtherEnds(regaining: undeleted)
     // All at once, because each of these calls looks at all changes or deletions.
-    undelete(merges.filter(\.isUndeleted).map(\.object))
+    undelete(undeleted)
     let merged = Set(merges.map(\.object))
     for place in merges.indices { merges[place].noteLinks(merged) }
     for merge in merges { merge.takeBackLinks() }

@@ -205,6 +205,24 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// The bug: handlers didn't receive that the owner had the dog again.
+  @Test(arguments: TestStore.allCases) func aMergeThatRevertsADeletionReportsTheOwner(_ store: TestStore) async throws {
+    let two = try Two(store, .rollback) { context, fido in fido.owner = context.person("Ann") }
+    let ann = try #require(two.fido.owner)
+    var heard: [ObjectChanges] = []
+    let observation = two.ours.onChange { _, changes in heard.append(changes) }
+    two.ours.delete(two.fido)
+    try two.ours.processPendingChanges()
+    #expect(heard == [ObjectChanges(updated: [ann.objectID], deleted: [two.fido.objectID])])
+    two.theirFido.age = 10
+    let changes = try await save(two.theirs)
+    heard = []
+    try two.ours.mergeChanges(from: changes)
+    #expect(heard == [ObjectChanges(updated: [ann.objectID], refreshed: [two.fido.objectID])])
+    #expect(!two.fido.isDeleted && two.fido.age == 10 && ann.dogs.contains(two.fido) && !two.ours.hasChanges)
+    withExtendedLifetime(observation) {}
+  }
+
   // MARK: Detection
 
   @Test(arguments: TestStore.allCases) func aDetectedConflictFailsTheSaveUnderEveryPolicy(_ store: TestStore) async throws {
