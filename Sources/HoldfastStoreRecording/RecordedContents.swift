@@ -51,7 +51,8 @@ struct RecordedContents {
     try reader.forEachOwner(of: relationship) { owner, targets in
       for (target, order) in targets {
         links.append(SaveRequest.Link(source: owner, target: target))
-        if let order, order != .max { orders.append((SaveRequest.Link(source: owner, target: target), order)) }
+        // A store may answer with order keys of an unordered relationship.
+        if relationship.isOrdered, let order, order != .max { orders.append((SaveRequest.Link(source: owner, target: target), order)) }
       }
     }
     if relationship.storesLinks, !links.isEmpty {

@@ -156,8 +156,8 @@ extension ManagedObjectModel {
   /// Whether a save from a file fits the model.
   func fits(_ request: SaveRequest) -> Bool {
     request.entities.allSatisfy(fits)
-      && request.links.allSatisfy { relationship($0.entity, $0.relationship)?.isToMany == true }
-      && request.orders.allSatisfy { relationship($0.entity, $0.relationship)?.isToMany == true && $0.links.count == $0.keys.count }
+      && request.links.allSatisfy { relationship($0.entity, $0.relationship)?.storesLinks == true }
+      && request.orders.allSatisfy { relationship($0.entity, $0.relationship)?.isOrdered == true && $0.links.count == $0.keys.count }
   }
 
   private func fits(_ changes: SaveRequest.EntityChanges) -> Bool {

@@ -438,6 +438,43 @@ import Testing
     }
   }
 
+  /// The bug: such a recording trapped if it was replayed on a SQLite store, which has no table for these links.
+  @Test(arguments: StoreKind.allCases, ["links", "orders"])
+  func aRecordedSaveWithChangesThatTheRelationshipDoesNotHaveIsAnError(_ kind: StoreKind, _ part: String) throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let recorded = try StoreDescription.memory().recorded(by: StoreRecorder(path: path)).wrapped { MisnamingStore($0, part) }
+    let program = try RecordedProgram(recorded)
+    try program.insert()
+    try program.coordinator.close()
+    let error = try #require(throws: ReplayError.self) { try StoreRecording(path: path).replay(on: kind.make(in: folder)) }
+    #expect(error.cause.code == .damaged)
+  }
+
+  /// Adds changes to each save: a link of a one-to-many relationship, whose links are in rows, or the order of an unordered one.
+  private final class MisnamingStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let part: String
+    init(_ base: any IncrementalStore, _ part: String) { (self.base, self.part) = (base, part) }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      let model = try RecordedProgram.model.get(), links = [SaveRequest.Link(source: 1, target: 1)]
+      guard let house = model.entity(named: "House"), let people = house.relationship(named: "people"),
+        let person = model.entity(named: "Person"), let friends = person.relationship(named: "friends")
+      else { return try base.prepare(request, options: options) }
+      var request = request
+      if part == "links" {
+        var changes = SaveRequest.LinkChanges(entity: house.index, relationship: people.index)
+        changes.added = links
+        request.links.append(changes)
+      } else {
+        var changes = SaveRequest.OrderChanges(entity: person.index, relationship: friends.index)
+        (changes.links, changes.keys) = (links, [1])
+        request.orders.append(changes)
+      }
+      return try base.prepare(request, options: options)
+    }
+  }
+
   @Test func aStoreWorksOnAfterItsRecordingEnded() throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording"), recorder = try StoreRecorder(path: path)
     let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: recorder))
