@@ -221,7 +221,11 @@ final class ContextRows: EvaluationSource {
   func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? {
     if let registered = context.registered(entity, key) {
       if registered.isDeleted { return nil }
-      if registered.row != nil { return registered.isInaccessible ? nil : registered.readRow }
+      if registered.row != nil {
+        // Only a damaged file references an object of an entity that the relationship doesn't allow. A query treats it as a missing row.
+        let isAllowed = context.graph.entities[entity].family.contains(registered.flags.entityIndex)
+        return isAllowed && !registered.isInaccessible ? registered.readRow : nil
+      }
     }
     if context.isDeleted(entity, key) { return nil }
     if let row = stored?.row(entity: entity, key: key) { return row }

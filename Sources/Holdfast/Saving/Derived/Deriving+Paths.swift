@@ -57,9 +57,9 @@ extension Deriving {
       let request = RelationshipRequest(entity: inverse.entityIndex, relationship: inverse.index, sources: sorted)
       try reader.relationships(request) { found.formUnion($1) }
     } else {
-      let root = root(hop.destinationIndex)
-      try stored.read(root: root, sorted)
-      for key in sorted { if let source = Deriving.key(stored.row(root: root, key)?.row, inverse.slot) { found.insert(source) } }
+      let destination = hop.destinationIndex
+      try stored.read(root: root(destination), sorted)
+      for key in sorted { if let source = Deriving.key(storedRow(destination, key), inverse.slot) { found.insert(source) } }
     }
     return found
   }

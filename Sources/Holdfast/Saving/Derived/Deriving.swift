@@ -117,9 +117,20 @@ final class Deriving {
   }
 
   /// A row after the save; nil when there is none. Rows that the save doesn't change must have been read.
+  ///
+  /// Only a damaged file references an object of an entity that the relationship doesn't allow. Such an object counts as missing: its row
+  /// doesn't have the slots of the right entity.
   func rowAfter(_ entity: EntityIndex, _ key: ObjectKey) -> RowPointer? {
-    if let object = savedObject(entity, key) { return after(object) }
-    return stored.row(root: root(entity), key)?.row
+    if let object = savedObject(entity, key) {
+      return context.graph.entities[entity].family.contains(object.flags.entityIndex) ? after(object) : nil
+    }
+    return storedRow(entity, key)
+  }
+
+  /// A row that was read of an entity or its subentities; nil when there is none.
+  func storedRow(_ entity: EntityIndex, _ key: ObjectKey) -> RowPointer? {
+    guard let found = stored.row(root: root(entity), key), context.graph.entities[entity].family.contains(found.entity) else { return nil }
+    return found.row
   }
 
   static func key(_ row: RowPointer?, _ slot: SlotIndex) -> ObjectKey? {
