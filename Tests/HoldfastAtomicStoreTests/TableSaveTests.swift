@@ -36,4 +36,36 @@ import Testing
     #expect(links(second.adjacencies[backward]) == expected.map { link($0.target, $0.source) }.sorted())
     #expect(second.adjacencies[forward].count == expected.count && second.adjacencies[backward].count == expected.count)
   }
+
+  /// The bug: slots of the named entity were read from the row of the other one, which doesn't have them.
+  @Test func aRowOfAnotherEntityIsNeitherUpdatedNorDeleted() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription(
+        "Dog", superentity: "Animal", attributes: [AttributeDescription("chip", .integer64, isOptional: true)],
+        relationships: [.toOne("keeper", to: "Keeper", inverse: nil)], uniquenessConstraints: [["chip"]]),
+      EntityDescription("Keeper", attributes: []),
+    ])
+    let identity = StoreIdentity.intern(storeUUID: "TABLE-SAVE-TESTS-OF-ENTITIES", model: model)
+    let schema = TableSchema(model: model, identity: identity)
+    let cat = try #require(model.entity(named: "Cat")), dog = try #require(model.entity(named: "Dog"))
+    func row(_ entity: ManagedObjectModel.Entity, version: RowVersion) throws -> RowBatch {
+      let builder = RowBatchBuilder(entity: entity, identity: identity)
+      try builder.append(key: 1, version: version, values: entity.slots.map { _ in .null })
+      return builder.seal()
+    }
+    var insertion = SaveRequest.EntityChanges(entity: cat.index)
+    insertion.inserted = [try row(cat, version: 1)]
+    let saved = try TableSave.next(SaveRequest(entities: [insertion]), after: TableGeneration(empty: schema))
+    var update = SaveRequest.EntityChanges(entity: dog.index), deletion = update
+    update.updated = [
+      SaveRequest.UpdatedRows(rows: try row(dog, version: 2), expectedVersions: [1], changedSlots: [7], wordsPerRow: 1)
+    ]
+    deletion.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
+    for changes in [update, deletion] {
+      let error = try #require(throws: StoreError.self) { try TableSave.next(SaveRequest(entities: [changes]), after: saved) }
+      #expect(error.code == .conflict && error.conflicts.count == 1 && error.conflicts[0].persisted == nil)
+    }
+  }
 }

@@ -78,8 +78,11 @@ struct TableSave {
           compare(updated.rows.pointer(row).key, updated.expectedVersions[row], changes.entity, &conflicts)
         }
       }
-      for keyed in [changes.deleted, changes.locked] {
-        for (key, version) in zip(keyed.keys, keyed.expectedVersions) { compare(key, version, changes.entity, &conflicts) }
+      for (key, version) in zip(changes.deleted.keys, changes.deleted.expectedVersions) {
+        compare(key, version, changes.entity, &conflicts)
+      }
+      for (key, version) in zip(changes.locked.keys, changes.locked.expectedVersions) {
+        compare(key, version, changes.entity, isOnlyCompared: true, &conflicts)
       }
     }
     guard conflicts.isEmpty else {
@@ -88,10 +91,17 @@ struct TableSave {
     }
   }
 
-  private func compare(_ key: ObjectKey, _ expected: RowVersion, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
-    let table = tables[schema.tableOfEntity[entity]]
-    if let row = table.row(key), row.version == expected { return }
-    let persisted = table.view(key)?.inMemory
+  /// Compares the version of a row.
+  ///
+  /// A row of another entity counts as deleted, because it doesn't have the slots that are read of a row to update or delete. Only a request
+  /// that doesn't come from a context, such as one of a damaged recording, contains its key.
+  private func compare(
+    _ key: ObjectKey, _ expected: RowVersion, _ entity: EntityIndex, isOnlyCompared: Bool = false, _ conflicts: inout [SaveConflict]
+  ) {
+    let table = tables[schema.tableOfEntity[entity]], location = table.location(key)
+    let isKnown = !location.isNone && (isOnlyCompared || table.entity(location) == entity)
+    if isKnown, table.pointer(location).version == expected { return }
+    let persisted = isKnown ? table.view(key)?.inMemory : nil
     conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: persisted))
   }
 
