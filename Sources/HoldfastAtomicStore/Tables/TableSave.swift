@@ -93,8 +93,8 @@ struct TableSave {
 
   /// Compares the version of a row.
   ///
-  /// A row of another entity counts as deleted, because it doesn't have the slots that are read of a row to update or delete. Only a request
-  /// that doesn't come from a context, such as one of a damaged recording, contains its key.
+  /// A row of another entity counts as deleted, because it doesn't have the slots that are read of a row to update or delete. Only requests
+  /// that don't come from a context contain its key, such as those of a damaged recording.
   private func compare(
     _ key: ObjectKey, _ expected: RowVersion, _ entity: EntityIndex, isOnlyCompared: Bool = false, _ conflicts: inout [SaveConflict]
   ) {
