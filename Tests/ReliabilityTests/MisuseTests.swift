@@ -50,6 +50,22 @@ import Testing
     Misuse.expect("An object was deleted in a context that it does not belong to.", child)
   }
 
+  // MARK: Saves
+
+  /// The thread would wait for itself.
+  @Test func anObserverOfRequestsDoesNotChangeTheStoreThatIsBeingSaved() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let model = try ManagedObjectModel(entities: [EntityDescription("Journal")])
+      let coordinator = try PersistentStoreCoordinator(model: model, store: .memory())
+      let context = try ManagedObjectContext(coordinator: coordinator)
+      _ = try context.insert(entityNamed: "Journal")
+      let observation = coordinator.observeRequests { _ in try? coordinator.setMetadata(["isObserved": .bool(true)]) }
+      try context.save()
+      observation.cancel()
+    }
+    Misuse.expect("A store was saved or changed by code that its own save or change calls", child)
+  }
+
   // MARK: Classes
 
   @Test func aClassThatWasNotBoundIsNotInserted() async {

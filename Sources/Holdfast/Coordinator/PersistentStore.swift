@@ -310,24 +310,46 @@ private final class UserInfo: Sendable {
 /// It protects writing to stores, not data in memory. A semaphore, because waiting for it can have a deadline.
 final class SaveLock: Sendable {
   private let semaphore = DispatchSemaphore(value: 1)
+  /// The number of the thread that holds the lock; 0 if none does.
+  ///
+  /// Only the holder stores its own number, and it stores 0 before it releases the lock. So a thread finds its own number only while it
+  /// holds the lock.
+  private let holder = Atomic<UInt>(0)
 
+  /// Traps if the caller's thread holds the lock, because it would then wait for itself.
   func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
+    checkIsNotHeld()
     semaphore.wait()
-    defer { semaphore.signal() }
-    return try body()
+    return try holding(body)
   }
 
+  /// Traps if the caller's thread holds the lock.
+  ///
   /// - Throws: `timedOut` if the lock is taken until the deadline, and the errors of the closure.
   func withLock<Result>(to operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
+    checkIsNotHeld()
     while !semaphore.wait(until: options.deadline) { try options.check(operation) }
-    defer { semaphore.signal() }
-    return try body()
+    return try holding(body)
   }
 
   /// Returns nil, without calling the closure, if the lock is taken.
   func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? {
     guard semaphore.wait(timeout: .now()) == .success else { return nil }
-    defer { semaphore.signal() }
+    return try holding(body)
+  }
+
+  private func holding<Result>(_ body: () throws -> Result) rethrows -> Result {
+    holder.store(ThreadID.current.number, ordering: .relaxed)
+    defer {
+      holder.store(0, ordering: .relaxed)
+      semaphore.signal()
+    }
     return try body()
+  }
+
+  private func checkIsNotHeld() {
+    precondition(
+      holder.load(ordering: .relaxed) != ThreadID.current.number,
+      "A store was saved or changed by code that its own save or change calls, such as an observer of requests or a log handler.")
   }
 }
