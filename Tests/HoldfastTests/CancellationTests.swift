@@ -80,6 +80,30 @@ import Testing
     let error = await #expect(throws: StoreError.self) { try await task.value }
     #expect(error?.code == .cancelled)
   }
+
+  /// The bug: the error had the code of an unknown failure.
+  @Test(arguments: TestStore.allCases) func aCancellationThatAStoreThrowsIsNamedAsOne(_ store: TestStore) throws {
+    let place = try store.makePlace(), (context, _) = try place.recording { InterruptedStore($0) }
+    let dog = context.dog("Fido")
+    for body in [{ _ = try context.fetch(FetchRequest<Person>()) }, { try context.save() }] as [() throws -> Void] {
+      let error = try #require(throws: StoreError.self) { try body() }
+      #expect(error.code == .cancelled && error.cause is CancellationError && error.coreDataCode == 134070)
+    }
+    #expect(dog.isInserted)
+    context.rollback()
+  }
+}
+
+/// Throws the error of a cancelled asynchronous function.
+private final class InterruptedStore: ForwardingStore {
+  let base: any IncrementalStore
+  init(_ base: any IncrementalStore) { self.base = base }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    throw CancellationError()
+  }
+
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave { throw CancellationError() }
 }
 
 /// Cancels the fetching task during the fetch.
