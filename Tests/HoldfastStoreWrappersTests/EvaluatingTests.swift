@@ -40,6 +40,33 @@ final class WrongAnswerStore: ForwardingStore {
   }
 }
 
+/// A store whose rows have another layout than that of their entity.
+final class MisfitStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let layout: RowLayout
+  init(_ base: any IncrementalStore, _ layout: RowLayout) { (self.base, self.layout) = (base, layout) }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try base.fetch(plan, in: view, options: options, into: plan.output == .rows ? MisfitSink(sink, layout) : sink)
+  }
+
+  private final class MisfitSink: RowSink {
+    private let next: any RowSink
+    private let layout: RowLayout
+    init(_ next: any RowSink, _ layout: RowLayout) { (self.next, self.layout) = (next, layout) }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      let builder = RowBatchBuilder(layout: layout, idPrefix: batch.idPrefix)
+      rows.forEach(in: batch) { index in
+        builder.beginRow(key: batch[index].key, version: batch[index].version)
+        for _ in layout.slots { builder.appendNull() }
+        builder.endRow()
+      }
+      return try next.take(builder.seal(), .all)
+    }
+  }
+}
+
 /// A store that only delivers all rows passes every query case of the kit if another one evaluates queries for it.
 @Suite struct EvaluatingTests {
   struct Harness: StoreHarness {
@@ -102,6 +129,11 @@ final class WrongAnswerStore: ForwardingStore {
 
   @Test(arguments: WrongAnswerStore.Flaw.allCases) func aWrongAnswerIsAnError(_ flaw: WrongAnswerStore.Flaw) throws {
     let error = #expect(throws: StoreError.self) { try dogsWithFriends { WrongAnswerStore($0, flaw) } }
+    #expect(error?.code == .damaged)
+  }
+
+  @Test func rowsOfAnotherLayoutAreAnError() throws {
+    let error = #expect(throws: StoreError.self) { try dogsWithFriends { MisfitStore($0, RowLayout([.attribute(.integer64)])) } }
     #expect(error?.code == .damaged)
   }
 

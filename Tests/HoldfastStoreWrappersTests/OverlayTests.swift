@@ -106,6 +106,18 @@ import Testing
     try overlay.persistentStoreCoordinator.close()
   }
 
+  @Test func rowsOfAnotherLayoutInTheStoreBelowAreAnError() throws {
+    let below = StoreDescription.memory(contents: MemoryStoreContents()), filled = try context(below)
+    _ = try filled.insert(entityNamed: "Person")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+
+    let overlay = try context(.overlay(over: below.wrapped { MisfitStore($0, RowLayout([])) }))
+    let error = #expect(throws: StoreError.self) { try all("Person", overlay) }
+    #expect(error?.code == .damaged)
+    try overlay.persistentStoreCoordinator.close()
+  }
+
   private final class Labels: Sendable {
     let all = Mutex<[String?]>([])
   }

@@ -85,11 +85,7 @@ public final class RelatedRows: EvaluationSource {
     init(_ rows: RelatedRows, _ entity: ManagedObjectModel.Entity) { (self.rows, self.entity) = (rows, entity) }
 
     func take(_ batch: RowBatch, _ selection: RowSelection) throws -> SinkDemand {
-      guard batch.layout === entity.layout || batch.layout.columns.starts(with: entity.layout.columns) else {
-        throw StoreError(
-          .damaged, operation: "read rows",
-          reason: "The store returned rows of another entity for a request for rows of \(entity.name) (rules F5 and R2).")
-      }
+      try batch.checkLayout(of: entity.index, in: rows.model)
       rows.batches.append(batch)
       selection.forEach(in: batch) { rows.rows[entity.index][batch.pointer($0).key] = batch.pointer($0) }
       return .more

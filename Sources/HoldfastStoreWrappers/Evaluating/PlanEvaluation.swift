@@ -39,8 +39,26 @@ struct PlanEvaluation {
       predicate: predicate, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, model, relationshipPaths),
       offset: plan.offset,
       limit: plan.limit, next: sink)
-    try reader.fetch(plan.forEveryStore, into: residual)
+    let base = plan.forEveryStore
+    // Rows that contain only keys aren't read.
+    try reader.fetch(base, into: base.output == .rows ? CheckedSink(residual, model, entity.index) : residual)
     try residual.finish()
+  }
+
+  /// Passes on rows of an entity and its subentities.
+  private final class CheckedSink: RowSink {
+    private let next: any RowSink
+    private let model: ManagedObjectModel
+    private let entity: EntityIndex
+
+    init(_ next: any RowSink, _ model: ManagedObjectModel, _ entity: EntityIndex) {
+      (self.next, self.model, self.entity) = (next, model, entity)
+    }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      try batch.checkLayout(of: entity, in: model)
+      return try next.take(batch, rows)
+    }
   }
 
   private final class AggregatingSink: RowSink {

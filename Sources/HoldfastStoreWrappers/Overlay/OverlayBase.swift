@@ -144,6 +144,7 @@ private final class StoredRowSink: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     guard let name = batch.idPrefix?.entityName, let entity = model.entity(named: name) else { return .more }
+    try batch.checkLayout(of: entity.index, in: model)
     var demand = SinkDemand.more
     try rows.forEach(in: batch) { index in
       if demand == .enough { return }
