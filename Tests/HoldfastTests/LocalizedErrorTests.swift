@@ -34,6 +34,15 @@ import Testing
     return try TestStore.memory.makePlace(model: ManagedObjectModel(entities: [tie]), classes: []).context()
   }
 
+  /// The URI of an object can come from a client of a server, and the error can be logged.
+  @Test func theURIOfAnObjectForgesNoLineOfALog() throws {
+    let uri = "x-coredata://0C5AF5B1-4D5F-4E37-9B5E-2C0B1F6D8A12/Tie\nforged line\u{1B}[2J/p1"
+    let context = try context(), id = try #require(ManagedObjectID(uriRepresentation: uri))
+    let error = try #require(throws: PersistenceError.self) { try context.object(with: id) }
+    #expect(error.code == .foreignObject && error.objectID == id)
+    #expect("\(error)".contains("/Tie\\u{A}forged line\\u{1B}[2J/p1: ") && !"\(error)".contains("\n"), "\(error)")
+  }
+
   @Test func aRefusedValueIsASentenceForPeople() throws {
     let context = try context()
     let tie = try context.insert(entityNamed: "Tie")

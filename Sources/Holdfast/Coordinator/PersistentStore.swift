@@ -218,8 +218,8 @@ public final class PersistentStore: Sendable {
   /// Whether the store may have objects of an entity.
   func holds(_ entity: EntityIndex) -> Bool { heldEntities.map { $0[entity] } ?? true }
 
-  /// The store's name in messages.
-  var title: String { locationDescription ?? "\(type) store \(identifier)" }
+  /// The store's name in messages, with control characters escaped.
+  var title: String { (locationDescription ?? "\(type) store \(identifier)").escapingControlCharacters() }
 
   /// Runs a closure and wraps errors of unknown types in a ``/HoldfastStore/StoreError``.
   func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {

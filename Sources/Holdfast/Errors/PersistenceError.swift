@@ -1,3 +1,5 @@
+public import HoldfastStore
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -170,10 +172,12 @@ public struct PersistenceError: Error, Sendable {
 
 extension PersistenceError: CustomStringConvertible {
   /// One line with the object, property, reason and code, followed by ``failures`` and ``cause``.
+  ///
+  /// Control characters are escaped, because the URI of an ID, a name and a path may contain them.
   public var description: String {
     var text = ""
-    if let objectID { text += objectID.uriRepresentation + (property.map { "." + $0 } ?? "") + ": " }
-    text += "\(reason) [\(code.rawValue), \(coreDataCode)]"
+    if let objectID { text += (objectID.uriRepresentation + (property.map { "." + $0 } ?? "") + ": ").escapingControlCharacters() }
+    text += "\(reason.escapingControlCharacters(keepsLines: true)) [\(code.rawValue), \(coreDataCode)]"
     for failure in failures { text += "\n  \(failure)" }
     if let cause { text += " Cause: \(cause)" }
     return text
