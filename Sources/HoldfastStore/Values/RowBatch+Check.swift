@@ -1,8 +1,14 @@
 extension RowBatch {
-  /// Refuses rows without the layout of an entity or one of its subentities, before they are read as such rows.
+  /// Checks that the rows have the layout of an entity, or of one of its subentities.
   ///
-  /// Code for the slots of an entity reads memory that rows of other entities don't have.
-  package func checkLayout(of entity: EntityIndex, in model: ManagedObjectModel) throws(StoreError) {
+  /// The framework checks each answer. A store that reads the rows of another store calls this before it uses them: code for the slots of an
+  /// entity reads memory that rows with another layout don't have.
+  ///
+  /// - Parameters:
+  ///   - entity: The index of the entity that was requested.
+  ///   - model: The model.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/damaged`` if they don't.
+  public func checkLayout(of entity: EntityIndex, in model: ManagedObjectModel) throws(StoreError) {
     let isFitting = model.entities[entity].familyIndexes.contains { model.entities[$0].layout == layout }
     if isFitting { return }
     throw StoreError(
