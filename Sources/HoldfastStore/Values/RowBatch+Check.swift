@@ -1,8 +1,8 @@
 extension RowBatch {
   /// Checks that the rows have the layout of an entity, or of one of its subentities.
   ///
-  /// The framework checks each answer. A store that reads the rows of another store calls this before it uses them: code for the slots of an
-  /// entity reads memory that rows with another layout don't have.
+  /// The framework checks each answer. A store that reads the rows of another store calls this before it uses them: code for the slots of
+  /// an entity reads memory that rows with another layout don't have.
   ///
   /// - Parameters:
   ///   - entity: The index of the entity that was requested.
