@@ -75,19 +75,19 @@ public final class RelatedRows: EvaluationSource {
   private func fetchRows(_ entity: EntityIndex, _ wanted: Set<ObjectKey>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
-    try reader.rows(FaultRequest(entity: entity, keys: keys), into: Keeper(self, model.entities[entity]))
+    try reader.rows(FaultRequest(entity: entity, keys: keys), into: Keeper(self, entity))
   }
 
-  /// Keeps the rows of a request, after a check that they have the slots of the requested entity.
+  /// Keeps the rows of a request.
   private final class Keeper: RowSink {
     private let rows: RelatedRows
-    private let entity: ManagedObjectModel.Entity
-    init(_ rows: RelatedRows, _ entity: ManagedObjectModel.Entity) { (self.rows, self.entity) = (rows, entity) }
+    private let entity: EntityIndex
+    init(_ rows: RelatedRows, _ entity: EntityIndex) { (self.rows, self.entity) = (rows, entity) }
 
     func take(_ batch: RowBatch, _ selection: RowSelection) throws -> SinkDemand {
-      try batch.checkLayout(of: entity.index, in: rows.model)
+      try batch.checkLayout(of: entity, in: rows.model)
       rows.batches.append(batch)
-      selection.forEach(in: batch) { rows.rows[entity.index][batch.pointer($0).key] = batch.pointer($0) }
+      selection.forEach(in: batch) { rows.rows[entity][batch.pointer($0).key] = batch.pointer($0) }
       return .more
     }
   }
