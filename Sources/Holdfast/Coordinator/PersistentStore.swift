@@ -240,7 +240,7 @@ public final class PersistentStore: Sendable {
     } catch let error as MigrationError {
       throw error
     } catch let error as CancellationError {
-      throw StoreError(.cancelled, operation: operation(), path: path, reason: "The store's operation was cancelled.", cause: error)
+      throw StoreError(.cancelled, operation: operation(), path: path(), reason: "The store's operation was cancelled.", cause: error)
     } catch {
       throw StoreError(.general, operation: operation(), path: path(), reason: "The store failed with an unknown error.", cause: error)
     }
