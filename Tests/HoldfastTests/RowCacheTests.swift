@@ -61,6 +61,18 @@ import Testing
     #expect(value(cache, 1) == nil)
   }
 
+  @Test func onlyTheRowsThatAStoreHasDeliveredAreInserted() throws {
+    let cache = RowCache(), builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    for key in 1...4 { try builder.append(key: ObjectKey(key), version: 1, values: [.int64(Int64(key))]) }
+    let batch = builder.seal()
+    cache.publish(batch, .one(2), root: 0, readIn: cache.epoch)
+    #expect((1...4).map { value(cache, ObjectKey($0)) } == [nil, nil, 3, nil])
+    cache.publish(batch, .rows([3, 0]), root: 0, readIn: cache.epoch)
+    #expect((1...4).map { value(cache, ObjectKey($0)) } == [1, nil, 3, 4])
+    cache.publish(batch, root: 0, readIn: cache.epoch)
+    #expect((1...4).map { value(cache, ObjectKey($0)) } == [1, 2, 3, 4])
+  }
+
   @Test func aSaveWithDeletionsKeepsItsOwnRowsOnly() throws {
     let cache = RowCache(), epoch = cache.epoch
     for key in 1...3 { cache.publish(try row(ObjectKey(key), version: 1, 1), root: 0, readIn: epoch) }

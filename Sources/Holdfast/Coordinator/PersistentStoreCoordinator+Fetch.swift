@@ -148,33 +148,40 @@ final class CachedRows: ReceivingSink {
   private let next: any RowSink
   @exclusivity(unchecked) private var count = 0
   var hasReceived: Bool { count > 0 }
-  /// The first collected batch. Most results have no other one, so they need no array.
-  @exclusivity(unchecked) private var first: RowBatch?
-  @exclusivity(unchecked) private var rest: [RowBatch] = []
-  /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
-  @exclusivity(unchecked) private var known: Set<ObjectIdentifier> = []
+  /// The first collected run. Most results have no other one, so they need no array.
+  @exclusivity(unchecked) private var first: RowRun?
+  @exclusivity(unchecked) private var rest: [RowRun] = []
 
   init(_ next: any RowSink) { self.next = next }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    count += RowRun(batch: batch, rows: rows).count
+    let run = RowRun(batch: batch, rows: rows), size = run.count
+    count += size
     if count > RowCache.largestPublication {
       (first, rest) = (nil, [])
-    } else if (rest.last ?? first) !== batch, isNew(batch, rows) {
-      if first == nil { first = batch } else { rest.append(batch) }
+    } else if size > 0 {
+      if first == nil { first = run } else { rest.append(run) }
     }
     return try next.take(batch, rows)
   }
 
-  /// Calls a closure with each collected batch.
-  func forEachBatch(_ body: (RowBatch) -> Void) {
-    if let first { body(first) }
-    for batch in rest { body(batch) }
-  }
-
-  /// Whether a batch wasn't collected yet. A batch that arrives entirely arrives only once.
-  private func isNew(_ batch: RowBatch, _ rows: RowSelection) -> Bool {
-    if case .all = rows { return true }
-    return known.insert(ObjectIdentifier(batch)).inserted
+  /// Calls a closure with the collected rows, as one run for each batch. Sorted rows arrive one by one, and many of them from one batch.
+  func forEachRun(_ body: (RowRun) -> Void) {
+    guard let first else { return }
+    if rest.isEmpty { return body(first) }
+    var parts: [(batch: RowBatch, rows: [UInt32])] = [], places: [ObjectIdentifier: Int] = [:]
+    func add(_ run: RowRun) {
+      // A batch that arrives entirely arrives only once.
+      if case .all = run.rows { return body(run) }
+      let place = places[ObjectIdentifier(run.batch)] ?? parts.count
+      if place == parts.count {
+        places[ObjectIdentifier(run.batch)] = place
+        parts.append((run.batch, []))
+      }
+      run.rows.forEach(in: run.batch) { parts[place].rows.append(UInt32($0)) }
+    }
+    add(first)
+    for run in rest { add(run) }
+    for part in parts { body(RowRun(batch: part.batch, rows: .rows(part.rows))) }
   }
 }

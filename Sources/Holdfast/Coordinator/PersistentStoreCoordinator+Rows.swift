@@ -23,7 +23,7 @@ extension PersistentStoreCoordinator {
       for (store, keys) in stores.split(request.keys) { try read(FaultRequest(entity: request.entity, keys: keys), store) }
     }
     try check(collector, model.entities[request.entity])
-    collector.forEachRun { publish($0.batch, in: cache, readIn: epoch) }
+    collector.forEachRun { publish($0.batch, $0.rows, in: cache, readIn: epoch) }
     return collector
   }
 
@@ -131,9 +131,9 @@ extension PersistentStoreCoordinator {
   /// The cache of the rows that requests to a set of stores read: that of its generation, or the shared one.
   func cache(of stores: StoreSet) -> RowCache { stores.pinnedViews?.rowCache ?? rowCache }
 
-  /// Inserts rows into a cache, unless the store keeps them in memory anyway.
-  func publish(_ batch: RowBatch, in cache: RowCache, readIn epoch: Int) {
-    if let root = cachedRoot(of: batch) { cache.publish(batch, root: root, readIn: epoch) }
+  /// Inserts the rows of a batch that a store has delivered into a cache, unless the store keeps them in memory anyway.
+  func publish(_ batch: RowBatch, _ rows: RowSelection = .all, in cache: RowCache, readIn epoch: Int) {
+    if let root = cachedRoot(of: batch) { cache.publish(batch, rows, root: root, readIn: epoch) }
   }
 }
 

@@ -13,9 +13,9 @@ final class RowCache: Sendable {
     /// Incremented when rows read earlier may be outdated, so that they aren't inserted afterwards.
     var epoch = 0
 
-    mutating func insert(_ batch: RowBatch, _ root: EntityIndex, _ byteLimit: Int, isSaved: Bool) {
+    mutating func insert(_ batch: RowBatch, _ rows: RowSelection, _ root: EntityIndex, _ byteLimit: Int, isSaved: Bool) {
       if byteLimit == 0 { return }
-      young.publish(batch, root, unlessNewerIn: old)
+      young.publish(batch, rows, root, unlessNewerIn: old)
       if isSaved { young.hasSavedRows = true }
       if young.byteCount > byteLimit / 2 {
         // A running read may have former versions of the saved rows, which nothing would distinguish any more.
@@ -51,10 +51,12 @@ final class RowCache: Sendable {
   /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
-  /// Inserts the rows of a batch, unless the epoch has changed since they were read.
-  func publish(_ batch: RowBatch, root: EntityIndex, readIn epoch: Int) {
+  /// Inserts the rows of a batch that a store has delivered, unless the epoch has changed since they were read.
+  ///
+  /// Other rows of the batch may be former versions, or those of deleted objects.
+  func publish(_ batch: RowBatch, _ rows: RowSelection = .all, root: EntityIndex, readIn epoch: Int) {
     generations.withLock { generations in
-      if generations.epoch == epoch { generations.insert(batch, root, byteLimit, isSaved: false) }
+      if generations.epoch == epoch { generations.insert(batch, rows, root, byteLimit, isSaved: false) }
     }
   }
 
@@ -83,7 +85,7 @@ final class RowCache: Sendable {
       if saved.removesAll || saved.turnsAwayReads || !saved.removedKeys.isEmpty || !isCurrent { generations.epoch += 1 }
       for (batch, root) in saved.batches {
         if isCurrent {
-          generations.insert(batch, root, byteLimit, isSaved: true)
+          generations.insert(batch, .all, root, byteLimit, isSaved: true)
         } else {
           generations.remove(root, (0..<batch.count).map { batch.pointer($0).key })
         }
@@ -140,17 +142,22 @@ private final class RowCacheGeneration {
     return entry.isFree ? nil : (batches[Int(entry.batch)], Int(entry.row))
   }
 
-  func publish(_ batch: RowBatch, _ root: EntityIndex, unlessNewerIn older: RowCacheGeneration) {
-    entries.reserve(batch.count) { Entry.hash($0.root, $0.key) }
+  func publish(_ batch: RowBatch, _ rows: RowSelection, _ root: EntityIndex, unlessNewerIn older: RowCacheGeneration) {
+    entries.reserve(rows.count(in: batch)) { Entry.hash($0.root, $0.key) }
     batches.append(batch)
     byteCount += batch.byteCount
     let number = UInt32(batches.count - 1), tag = UInt32(root.rawValue + 1)
-    for position in 0..<batch.count {
-      let row = batch.pointer(position), index = index(tag, row.key)
-      let version = version(entries[index]) ?? older.version(older.entries[older.index(tag, row.key)])
-      if let version, version > row.version { continue }
-      entries[index] = Entry(key: row.key, root: tag, batch: number, row: UInt32(position))
+    rows.forEach(in: batch) { position in
+      let row = batch.pointer(position)
+      insert(Entry(key: row.key, root: tag, batch: number, row: UInt32(position)), row, unlessNewerIn: older)
     }
+  }
+
+  @inline(__always) private func insert(_ entry: Entry, _ row: RowPointer, unlessNewerIn older: RowCacheGeneration) {
+    let index = index(entry.root, entry.key)
+    let version = version(entries[index]) ?? older.version(older.entries[older.index(entry.root, entry.key)])
+    if let version, version > row.version { return }
+    entries[index] = entry
   }
 
   private func version(_ entry: Entry) -> RowVersion? {

@@ -59,7 +59,7 @@ struct StoreMerge {
       let view = try reader.view(store, residual.relationshipPaths.isEmpty ? nil : .consistent)
       try residual.run(division, query, store, view, reader, coordinator, into: received)
     }
-    cached?.forEachBatch { coordinator.publish($0, in: cache, readIn: epoch) }
+    cached?.forEachRun { coordinator.publish($0.batch, $0.rows, in: cache, readIn: epoch) }
     return received.hasEnough ? .enough : .more
   }
 
