@@ -128,6 +128,12 @@ import Testing
       for request in requests {
         #expect(try files.fetch(request).map(\.chip) == memory.fetch(request).map(\.chip), "\(request)")
       }
+      for predicate in [FetchPredicate<Dog> { $0.age > 0 }, FetchPredicate<Dog> { $0.age > 0 && $0.owner.name != "o1" }] {
+        let ages = DictionaryFetchRequest<Dog>(
+          where: predicate, columns: ["age": .property("age"), "dogs": .count(), "largest": .maximum("chip")], groupedBy: ["age"])
+        #expect(try files.fetch(ages) == memory.fetch(ages), "\(ages)")
+        #expect(try files.count(for: FetchRequest<Dog>(where: predicate)) == memory.count(for: FetchRequest<Dog>(where: predicate)))
+      }
     }
   }
 
