@@ -42,14 +42,15 @@ extension PersistentStoreCoordinator {
 
   /// The results, computed here from the rows of all stores. The stores may test the predicate.
   private func ownAggregates(_ parts: [Part], _ query: FetchQuery, _ plan: AggregatePlan, _ stores: StoreSet) throws -> [[StoreValue]] {
-    let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
+    let aggregator = RowAggregator(plan, entity: query.entity)
     for (store, query) in parts {
       var query = query
       query.output = .rows
-      let checked = CheckedRows(sink, self, query.entity)
+      // Each store may decline its plan, also after another one has delivered rows.
+      let sink = AggregatingSink(aggregator), checked = CheckedRows(sink, self, query.entity)
       try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, stores, into: checked) }
     }
-    let batch = try sink.aggregator.result()
+    let batch = try aggregator.result()
     return (0..<batch.count).map { values(batch, $0) }
   }
 
