@@ -16,7 +16,15 @@ import Testing
       EntityDescription("Cat", superentity: "Animal", attributes: [AttributeDescription("colour", .string, isOptional: true)]),
       EntityDescription(
         "Dog", superentity: "Animal", attributes: [AttributeDescription("kennel", .string, isOptional: true)],
-        relationships: [.toMany("walks", to: "Walk", inverse: "dog")]),
+        relationships: [
+          .toMany("walks", to: "Walk", inverse: "dog"), .toMany("walkers", to: "Person", inverse: "dogs"),
+          .toMany("queues", to: "Person", inverse: "queue"),
+        ]),
+      EntityDescription(
+        "Person",
+        relationships: [
+          .toMany("dogs", to: "Dog", inverse: "walkers"), .toMany("queue", to: "Dog", inverse: "queues", isOrdered: true),
+        ]),
       EntityDescription(
         "Walk",
         attributes: [AttributeDescription("minutes", .integer32, isOptional: true), .derived("kennel", .string, "dog.kennel")],
@@ -63,6 +71,48 @@ import Testing
     try context.insert(entityNamed: "Dog").setValue(.string("north"), forKey: "kennel")
     let isBlack = FetchPredicate<ManagedObject>(.comparison(.property("dog.kennel"), .equalTo, .constant(.string("black")), []))
     #expect(try context.fetch(FetchRequest(entityName: "Walk", where: isBlack)).isEmpty)
+    withExtendedLifetime(cat) {}
+  }
+
+  /// Adds an object to the lists of each object of an entity.
+  private final class StrayStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let entity: EntityIndex
+    private let stray: ObjectKey
+
+    init(_ base: any IncrementalStore, _ entity: EntityIndex, _ stray: ObjectKey) {
+      (self.base, self.entity, self.stray) = (base, entity, stray)
+    }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      if request.entity != entity || request.sources.count != 1 { return answer }
+      let targets = answer.targets + [stray]
+      return RelationshipAnswer(
+        offsets: [0, Int32(targets.count)], targets: targets, orderKeys: answer.orderKeys.map { $0 + [($0.max() ?? 0) + 1] })
+    }
+  }
+
+  /// The bug: a list with a new object left out the cat in an iteration, but counted it.
+  @Test(arguments: stores) func anIterationIsAsLongAsTheListAlsoWithNewObjects(_ store: TestStore) throws {
+    let place = try store.makePlace(model: model(), classes: []), filling = try place.context()
+    let (dog, person) = (try filling.insert(entityNamed: "Dog"), try filling.insert(entityNamed: "Person"))
+    let stray = try filling.insert(entityNamed: "Cat")
+    for key in ["dogs", "queue"] { try person.setValue([dog], forKey: key) }
+    try filling.save()
+    let (entity, key) = (person.flags.entityIndex, stray.objectKey)
+    let (context, _) = try place.recording { StrayStore($0, entity, key) }
+    let (owner, cat, new) = (try object("Person", context), try object("Cat", context), try context.insert(entityNamed: "Dog"))
+    let (dogIndex, queueIndex) = (
+      try #require(owner.entity.relationship(named: "dogs")).toManyIndex, try #require(owner.entity.relationship(named: "queue")).toManyIndex
+    )
+    let dogs = ToMany<ManagedObject>(owner: owner, index: dogIndex)
+    let queue = OrderedToMany<ManagedObject>(owner: owner, index: queueIndex)
+    #expect(dogs.count == 2 && dogs.map { $0 }.count == 2 && queue.count == 2 && queue.map { $0 }.count == 2)
+    dogs.insert(new)
+    queue.append(new)
+    #expect(dogs.count == 3 && dogs.map { $0 }.count == 3)
+    #expect(queue.count == 3 && queue.map { $0 }.count == 3)
     withExtendedLifetime(cat) {}
   }
 }
