@@ -15,6 +15,8 @@ struct TargetIterator {
   private let isTransient: Bool
   /// All objects, if some are new: a save during the iteration replaces their keys.
   private var objects: [ManagedObject]?
+  /// Those of ``objects`` that replace objects of a wrong entity. They were never in the graph.
+  private var strays: [ManagedObject] = []
   private var place = 0
 
   init(_ owner: ManagedObject, _ index: Int, _ targets: TargetKeys) {
@@ -32,7 +34,11 @@ struct TargetIterator {
 
   init(_ owner: ManagedObject, _ index: Int, over targets: TargetKeys) {
     self.init(owner, index, targets)
-    if targets.hasTemporaryKeys { objects = (0..<places.count).compactMap { shown($0) } }
+    if targets.hasTemporaryKeys {
+      let all = (0..<places.count).compactMap { shown($0) }
+      objects = all
+      strays = all.filter { $0.flags.contains(.detached) }
+    }
   }
 
   /// The number of objects that are brought into the processor's cache together. A processor waits for about ten loads at a time.
@@ -67,7 +73,9 @@ struct TargetIterator {
   private mutating func nextKnown(_ objects: [ManagedObject]) -> ManagedObject? {
     while place < objects.count {
       defer { place += 1 }
-      if !objects[place].isDeleted && !objects[place].flags.contains(.detached) { return objects[place] }
+      let object = objects[place]
+      if object.isDeleted { continue }
+      if !object.flags.contains(.detached) || strays.contains(where: { $0 === object }) { return object }
     }
     return nil
   }
