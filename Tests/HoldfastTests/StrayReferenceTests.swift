@@ -103,11 +103,9 @@ import Testing
     let (entity, key) = (person.flags.entityIndex, stray.objectKey)
     let (context, _) = try place.recording { StrayStore($0, entity, key) }
     let (owner, cat, new) = (try object("Person", context), try object("Cat", context), try context.insert(entityNamed: "Dog"))
-    let (dogIndex, queueIndex) = (
-      try #require(owner.entity.relationship(named: "dogs")).toManyIndex, try #require(owner.entity.relationship(named: "queue")).toManyIndex
-    )
-    let dogs = ToMany<ManagedObject>(owner: owner, index: dogIndex)
-    let queue = OrderedToMany<ManagedObject>(owner: owner, index: queueIndex)
+    func index(_ name: String) throws -> Int { try #require(owner.entity.relationship(named: name)).toManyIndex }
+    let dogs = ToMany<ManagedObject>(owner: owner, index: try index("dogs"))
+    let queue = OrderedToMany<ManagedObject>(owner: owner, index: try index("queue"))
     #expect(dogs.count == 2 && dogs.map { $0 }.count == 2 && queue.count == 2 && queue.map { $0 }.count == 2)
     dogs.insert(new)
     queue.append(new)
