@@ -4,6 +4,13 @@ import HoldfastStore
 ///
 /// Not generic, so that it is compiled for its one type. In a generic iterator, each iteration would look up types at run time.
 struct TargetIterator {
+  /// A destination in a list with new objects.
+  private struct Known {
+    let object: ManagedObject
+    /// Whether it replaces an object of a wrong entity. It was never in the graph.
+    let isStray: Bool
+  }
+
   private let context: ContextCore
   private let destination: EntityIndex
   /// The keys of an answer or of the object's own list. Kept, because getting them from an answer retains it, for each object.
@@ -14,9 +21,7 @@ struct TargetIterator {
   private let siblings: FaultSiblings?
   private let isTransient: Bool
   /// All objects, if some are new: a save during the iteration replaces their keys.
-  private var objects: [ManagedObject]?
-  /// Those of ``objects`` that replace objects of a wrong entity. They were never in the graph.
-  private var strays: [ManagedObject] = []
+  private var objects: [Known]?
   private var place = 0
 
   init(_ owner: ManagedObject, _ index: Int, _ targets: TargetKeys) {
@@ -35,9 +40,7 @@ struct TargetIterator {
   init(_ owner: ManagedObject, _ index: Int, over targets: TargetKeys) {
     self.init(owner, index, targets)
     if targets.hasTemporaryKeys {
-      let all = (0..<places.count).compactMap { shown($0) }
-      objects = all
-      strays = all.filter { $0.flags.contains(.detached) }
+      objects = (0..<places.count).compactMap { shown($0) }.map { Known(object: $0, isStray: $0.flags.contains(.detached)) }
     }
   }
 
@@ -70,12 +73,11 @@ struct TargetIterator {
     return context.isDeleted(destination, key) ? nil : context.strayObject(destination, key)
   }
 
-  private mutating func nextKnown(_ objects: [ManagedObject]) -> ManagedObject? {
+  private mutating func nextKnown(_ objects: [Known]) -> ManagedObject? {
     while place < objects.count {
       defer { place += 1 }
-      let object = objects[place]
-      if object.isDeleted { continue }
-      if !object.flags.contains(.detached) || strays.contains(where: { $0 === object }) { return object }
+      let known = objects[place]
+      if !known.object.isDeleted && (known.isStray || !known.object.flags.contains(.detached)) { return known.object }
     }
     return nil
   }
