@@ -304,7 +304,9 @@ private struct Secrets {
     // One transaction is left, so that damaging it doesn't take long.
     try coordinator.deleteHistory(upTo: coordinator.currentPersistentHistoryToken())
     expectError("deleted history") { _ = try coordinator.fetchHistory(after: start) }
-    expectError("deleted history to delete") { try coordinator.deleteHistory(upTo: start) }
+    let other = try Secrets(store: store, path: path + "-other").context()
+    let foreign = try other.persistentStoreCoordinator.currentPersistentHistoryToken()
+    expectError("history of another store to delete") { try coordinator.deleteHistory(upTo: foreign) }
     try letters[0].setValue(.string("canary 73417341"), forKey: "sender")
     try letters[0].setValue(.int32(Int32(Self.number)), forKey: "pages")
     try context.save()

@@ -84,7 +84,7 @@ extension OpenedFile {
     var count = 0
     try rewrite { written in
       guard var log = written.history else { throw noHistory(operation) }
-      let last = try request.upTo.map { try tokens(log, operation).number(of: $0) } ?? .max
+      let last = try request.upTo.map { try tokens(log, operation).numberForDeletion(of: $0) } ?? .max
       // The history keeps no gaps, so deletion ends at the first one to keep.
       log.forEach(from: log.first) { number, text in
         if number > last { return false }

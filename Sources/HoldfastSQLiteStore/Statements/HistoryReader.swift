@@ -57,7 +57,7 @@ struct HistoryReader {
 
   func delete(_ request: HistoryDeletionRequest) throws -> Int {
     try requireHistory()
-    let last = try request.upTo.map { try tokens().number(of: $0) } ?? .max
+    let last = try request.upTo.map { try tokens().numberForDeletion(of: $0) } ?? .max
     let time = request.earlierThan?.timeIntervalSinceReferenceDate ?? .infinity
     return try HistoryDeletion(connection).delete(upTo: last, earlierThan: time)
   }

@@ -194,6 +194,10 @@ enum HistoryCases {
     run.expectEqual(count, 2, "the number of deleted transactions")
     run.expectEqual(try diary.names(), ["context 2", "context 3"], "the transactions that remain")
     diary.expectUnavailable(found[0].state, "a transaction before deleted ones")
+    for state in [found[0].state, found[1].state] {
+      run.expectEqual(
+        try diary.store.store.answers.perform(HistoryDeletionRequest(upTo: state)), 0, "the number of transactions that are deleted again")
+    }
     run.expectEqual(
       try diary.names(HistoryRequest(after: found[1].state)), ["context 2", "context 3"], "the transactions after the last deleted one")
     run.expectEqual(

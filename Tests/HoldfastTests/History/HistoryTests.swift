@@ -268,6 +268,18 @@ import Testing
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(60)) == 1)
   }
 
+  /// The bug: a program that deleted what another one had already deleted got an error, although its token was of this history.
+  @Test(arguments: HistoryStore.allCases) func transactionsThatAreAlreadyDeletedCanBeDeletedAgain(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
+      tokens = try HistoryModel.fill(coordinator, 4)
+    #expect(try coordinator.deleteHistory(upTo: tokens[2]) == 3)
+    for token in [start] + tokens[...2] { #expect(try coordinator.deleteHistory(upTo: token) == 0) }
+    #expect(try coordinator.deleteHistory(upTo: tokens[0], before: Date.now.addingTimeInterval(60)) == 0)
+    #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == [4])
+    #expect(try coordinator.deleteHistory(upTo: tokens[3]) == 1 && coordinator.deleteHistory(upTo: tokens[1]) == 0)
+    #expect(throws: StoreError.self) { try coordinator.fetchHistory(after: tokens[1]) }
+  }
+
   @Test(arguments: HistoryStore.allCases) func tokensOfOtherStoresAndLaterStatesAreRefused(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder)
     let tokens = try HistoryModel.fill(coordinator, 2)

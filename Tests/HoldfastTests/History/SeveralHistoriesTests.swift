@@ -61,6 +61,25 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the first store threw, and the history of the second one was kept.
+  @Test(arguments: HistoryStore.allCases)
+  func deletionGoesOnBehindAStoreWhoseHistoryWasAlreadyDeleted(_ store: HistoryStore) throws {
+    let coordinator = try PersistentStoreCoordinator(
+      model: Kennel.model, stores: [description(store, "first"), description(other(store), "second")])
+    let writer = try context(coordinator), stores = coordinator.persistentStores
+    for number in 0..<4 { try writer.assign(writer.dog("Dog \(number)"), to: stores[number % 2]) }
+    try writer.save()
+    let token = try coordinator.currentPersistentHistoryToken()
+    for number in 4..<6 { try writer.assign(writer.dog("Dog \(number)"), to: stores[number % 2]) }
+    try writer.save()
+    let last = try #require(coordinator.fetchHistory().transactions.last { $0.storeIdentifier == stores[0].identifier })
+    #expect(try coordinator.deleteHistory(upTo: last.token) == 2)
+    #expect(try coordinator.deleteHistory(upTo: token) == 1)
+    let rest = try coordinator.fetchHistory().transactions
+    #expect(rest.map(\.storeIdentifier) == [stores[1].identifier] && rest.map(\.transactionNumber) == [2])
+    try coordinator.close()
+  }
+
   @Test(arguments: HistoryStore.allCases)
   func theHistoryOfAStoreThatATokenDoesNotIncludeIsReadFromTheStart(_ store: HistoryStore) throws {
     let added = description(other(store), "added"), former = try PersistentStoreCoordinator(model: Kennel.model, store: added)

@@ -74,6 +74,7 @@ public struct HistoryStateRequest: StoreRequest {
 /// *Behaviour*
 /// - **H3**: Deletes the oldest transactions that both limits allow, and returns their number. A later ``HistoryRequest`` with a token from
 ///   before a deleted transaction throws `stateUnavailable`: it never skips a transaction. Numbers of deleted transactions aren't used again.
+///   A request whose ``upTo`` was already deleted, for example by another process, deletes nothing and returns 0.
 ///
 /// *Errors*: As ``HistoryRequest``, and `readOnly`, `locked`, `diskFull`.
 public struct HistoryDeletionRequest: StoreRequest {

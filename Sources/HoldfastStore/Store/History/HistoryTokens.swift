@@ -50,6 +50,20 @@ public struct HistoryTokens {
   ///
   /// - Throws: `stateUnavailable` if the token is of another store or another copy of it, or later transactions were deleted.
   public func number(of token: StateToken) throws -> Int64 {
+    let number = try numberForDeletion(of: token)
+    if number < first - 1 {
+      throw error(
+        .stateUnavailable,
+        "Transactions after the token were deleted. Take the current token, then read the objects, and continue with it; or keep more history."
+      )
+    }
+    return number
+  }
+
+  /// The number of the last transaction to delete, from its token. Another program may already have deleted it and later ones.
+  ///
+  /// - Throws: `stateUnavailable` if the token is of another store or another copy of it.
+  public func numberForDeletion(of token: StateToken) throws -> Int64 {
     guard token.storeUUID == storeUUID, token.bytes.count == 16 else {
       throw error(
         .stateUnavailable,
@@ -63,12 +77,6 @@ public struct HistoryTokens {
         .stateUnavailable,
         "The token isn't of this history: an earlier version or another copy of the file has replaced it. Take the current token, "
           + "then read the objects, and continue with it.")
-    }
-    if number < first - 1 {
-      throw error(
-        .stateUnavailable,
-        "Transactions after the token were deleted. Take the current token, then read the objects, and continue with it; or keep more history."
-      )
     }
     return number
   }
