@@ -270,6 +270,27 @@ struct RowTable: Sendable {
   /// Reserves capacity for more values in the index of a constraint.
   mutating func reserveValues(_ count: Int, at place: Int) { unique[place].reserve(count) }
 
+  /// Rearranges the indexes for a list of constraints in another order. An index that is missing is built.
+  ///
+  /// - Requires: No two rows have the same values of a constraint that isn't in the former list.
+  mutating func rearrangeUniqueIndexes(of former: [TableSchema.Constraint], to constraints: [TableSchema.Constraint]) {
+    let indexes = unique
+    unique = constraints.map { _ in UniqueIndex() }
+    for (place, constraint) in constraints.enumerated() {
+      if let known = former.firstIndex(where: { $0.entity == constraint.entity && $0.names == constraint.names }) {
+        unique[place] = indexes[known]
+        continue
+      }
+      var entries: [UniqueIndex.Entry] = []
+      for entity in constraint.entities {
+        forEachRow(of: entity) { row in
+          if let hash = Hashing.hash(row, constraint) { entries.append(UniqueIndex.Entry(hash: hash, key: row.key)) }
+        }
+      }
+      enter(entries, constraint, at: place) { _, _ in }
+    }
+  }
+
   /// Releases the indexes of all constraints. The table can only be read then.
   mutating func releaseUniqueIndexes() { unique = unique.map { _ in UniqueIndex() } }
 

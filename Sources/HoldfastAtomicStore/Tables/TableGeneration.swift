@@ -39,9 +39,12 @@ public final class TableGeneration: Sendable {
 
   /// Creates a generation with the same rows and another schema.
   ///
-  /// The entities of both schemas can differ only in properties that aren't stored, such as delete rules.
+  /// The entities of both schemas can differ only in properties that aren't stored, such as delete rules, and in the order of their uniqueness
+  /// constraints.
   public convenience init(_ other: TableGeneration, schema: TableSchema) {
-    self.init(schema: schema, number: other.number, tables: other.tables, adjacencies: other.adjacencies, orders: other.orders)
+    var tables = other.tables
+    for place in tables.indices { tables[place].rearrangeUniqueIndexes(of: other.schema.constraints[place], to: schema.constraints[place]) }
+    self.init(schema: schema, number: other.number, tables: tables, adjacencies: other.adjacencies, orders: other.orders)
   }
 
   @inline(__always) func table(of entity: EntityIndex) -> RowTable { tables[schema.tableOfEntity[entity]] }
