@@ -273,7 +273,7 @@ import Testing
     let coordinator = try store.coordinator(HistoryModel.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
       tokens = try HistoryModel.fill(coordinator, 4)
     #expect(try coordinator.deleteHistory(upTo: tokens[2]) == 3)
-    for token in [start] + tokens[...2] { #expect(try coordinator.deleteHistory(upTo: token) == 0) }
+    for token in [start] + Array(tokens[...2]) { #expect(try coordinator.deleteHistory(upTo: token) == 0) }
     #expect(try coordinator.deleteHistory(upTo: tokens[0], before: Date.now.addingTimeInterval(60)) == 0)
     #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == [4])
     #expect(try coordinator.deleteHistory(upTo: tokens[3]) == 1 && coordinator.deleteHistory(upTo: tokens[1]) == 0)
