@@ -26,8 +26,8 @@ import Testing
     return try context.fetch(FetchRequest<ManagedObject>(entityName: "Coin", where: isEqual)).map { try $0.value(forKey: "code") }
   }
 
-  /// The bug: a memory store that was opened again used the index of one constraint for another one. It found no rows by their unique values,
-  /// and accepted equal ones.
+  /// The bug: a memory store that was opened again used the index of one constraint for another one. It found no rows by their unique
+  /// values, and accepted equal ones.
   @Test(arguments: TestStore.allCases)
   func `values stay unique if a store is opened with its constraints in another order`(_ store: TestStore) throws {
     let orders = [[["code"], ["name", "year"], ["year"]], [["year"], ["code"], ["name", "year"]], [["name", "year"], ["year"], ["code"]]]

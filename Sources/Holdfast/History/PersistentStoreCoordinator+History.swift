@@ -91,8 +91,8 @@ extension PersistentStoreCoordinator {
   /// for the last one.
   ///
   /// - Parameters:
-  ///   - token: The last transaction to delete in each store. Stores that it doesn't include keep their histories, and nothing is deleted in those
-  ///     that have already deleted it. Nil for no limit.
+  ///   - token: The last transaction to delete in each store. Stores that it doesn't include keep their histories. Nothing is deleted from
+  ///     a history in which it was already deleted. Nil for no limit.
   ///   - date: The time of the first transaction to keep. Nil for no limit; with NaN, nothing is deleted.
   /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history.
   @discardableResult

@@ -39,8 +39,8 @@ public final class TableGeneration: Sendable {
 
   /// Creates a generation with the same rows and another schema.
   ///
-  /// The entities of both schemas can differ only in properties that aren't stored, such as delete rules, and in the order of their uniqueness
-  /// constraints.
+  /// The entities of both schemas can differ only in properties that aren't stored, such as delete rules, and in the order of their
+  /// uniqueness constraints.
   public convenience init(_ other: TableGeneration, schema: TableSchema) {
     var tables = other.tables
     for place in tables.indices { tables[place].rearrangeUniqueIndexes(of: other.schema.constraints[place], to: schema.constraints[place]) }
