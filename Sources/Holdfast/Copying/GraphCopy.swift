@@ -31,13 +31,20 @@ struct GraphCopy {
 
   mutating func run() throws {
     try reserveKeys()
-    var save = SaveRequest(), byteCount = 0
+    var save = Self.emptySave, byteCount = 0
     for entity in model.entities where !entity.isAbstract { try copyRows(of: entity, &save, &byteCount) }
     // The order keys of a link are saved with it or after it, on both sides of a many-to-many pair.
     let relationships = reader.linkRelationships
     for relationship in relationships where relationship.storesLinks { try copyLinks(relationship, &save) }
     for relationship in relationships where !relationship.storesLinks { try copyLinks(relationship, &save) }
     try commit(&save)
+  }
+
+  /// A save without changes. The history of the destination begins after the copy.
+  private static var emptySave: SaveRequest {
+    var save = SaveRequest()
+    save.isKeptInHistory = false
+    return save
   }
 
   private mutating func reserveKeys() throws {
@@ -61,7 +68,7 @@ struct GraphCopy {
   private func commit(_ save: inout SaveRequest) throws {
     if save.isEmpty { return }
     try destination.prepare(save, options: .none).commit()
-    save = SaveRequest()
+    save = Self.emptySave
   }
 
   // MARK: Rows

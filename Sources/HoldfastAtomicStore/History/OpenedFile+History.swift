@@ -21,7 +21,7 @@ extension OpenedFile {
   /// The history with a save's transaction; nil if the file has none.
   func history(with request: SaveRequest, _ base: TableGeneration, _ next: TableGeneration) throws -> HistoryLog? {
     let history = written.withLock { $0.history }
-    guard var history, options.historyTracking != .never, !request.isEmpty else { return history }
+    guard var history, options.historyTracking != .never, request.isKeptInHistory, !request.isEmpty else { return history }
     guard history.last < HistoryLog.numbers.upperBound else {
       throw unstorable("The history has the maximum number of transactions, \(history.last). Save with the option historyTracking: .never.")
     }

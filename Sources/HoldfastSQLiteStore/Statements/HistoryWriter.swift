@@ -29,9 +29,9 @@ final class HistoryWriter {
   /// The key of the next change.
   private var nextChange: Int64 = 0
 
-  /// - Returns: Nil if the file keeps no history.
+  /// - Returns: Nil if the file keeps no history, or the save isn't kept in it.
   static func begin(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> HistoryWriter? {
-    if store.database.options.historyTracking == .never || request.isEmpty { return nil }
+    if store.database.options.historyTracking == .never || !request.isKeptInHistory || request.isEmpty { return nil }
     guard let texts = try store.history.texts(writer) else { return nil }
     let history = HistoryWriter(request, store, writer, texts)
     try history.readBefore()

@@ -208,6 +208,12 @@ public struct SaveRequest: Sendable, Codable {
   public var links: [LinkChanges]
   /// The order keys of ordered relationships. Apply them after the links; removing a link removes its order key.
   public var orders: [OrderChanges]
+  /// Whether a store that keeps a history adds the save to it. Defaults to true; false for saves that copy another store to a new one.
+  ///
+  /// It isn't encoded.
+  public var isKeptInHistory = true
+
+  private enum CodingKeys: String, CodingKey { case origin, entities, links, orders }
 
   /// Creates a request.
   public init(entities: [EntityChanges] = [], links: [LinkChanges] = [], orders: [OrderChanges] = [], origin: SaveOrigin? = nil) {

@@ -268,6 +268,24 @@ import Testing
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(60)) == 1)
   }
 
+  /// The bug: with the option `.always`, the history contained the saves that made the copy.
+  @Test(arguments: HistoryStore.allCases) func theHistoryOfACopyOfAnotherTypeBeginsAfterTheCopy(_ store: HistoryStore) throws {
+    let other = HistoryStore.allCases[(HistoryStore.allCases.firstIndex(of: store) ?? 0) ^ 3]
+    let source = try other.coordinator(HistoryModel.model(), folder)
+    _ = try HistoryModel.fill(source, 3)
+    try source.close()
+    let copy = store.description(store.path(folder, "Copy"))
+    try PersistentStoreCoordinator.copyPersistentStore(other.description(other.path(folder)), to: copy)
+    let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: copy)
+    #expect(try coordinator.fetchHistory().transactions.isEmpty)
+    let start = try coordinator.currentPersistentHistoryToken()
+    try HistoryModel.save("after the copy", coordinator)
+    let history = try coordinator.fetchHistory(after: start)
+    #expect(history.transactions.count == 1 && history.changes.map(\.changeType) == [.insert])
+    #expect(try coordinator.fetchHistory() == history)
+    try coordinator.close()
+  }
+
   /// The bug: a program that deleted what another one had already deleted got an error, although its token was of this history.
   @Test(arguments: HistoryStore.allCases) func transactionsThatAreAlreadyDeletedCanBeDeletedAgain(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder), start = try coordinator.currentPersistentHistoryToken(),

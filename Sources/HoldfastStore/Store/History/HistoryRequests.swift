@@ -7,9 +7,9 @@
 /// A request for transactions in the store's history, in the order of their commits.
 ///
 /// *Behaviour*
-/// - **H1**: Each save that changed objects is one transaction, unless it was deleted. It contains each object that was inserted,
-///   updated or deleted, once. Saves that didn't take effect have no transaction. The history is still there after the store is opened
-///   again.
+/// - **H1**: Each save that changed objects is one transaction, unless it was deleted or ``SaveRequest/isKeptInHistory`` is false. It
+///   contains each object that was inserted, updated or deleted, once. Saves that didn't take effect have no transaction. The history is
+///   still there after the store is opened again.
 /// - **H2**: The answer contains the transactions that all conditions of the request select, in the order of the commits. A request with
 ///   a token of an earlier answer continues there: it returns each later transaction, and no other one. Tokens remain valid after the
 ///   store is opened again. A token that isn't of this history throws `stateUnavailable`.
