@@ -275,7 +275,7 @@ import Testing
     _ = try HistoryModel.fill(source, 3)
     try source.close()
     let copy = store.description(store.path(folder, "Copy"))
-    try PersistentStoreCoordinator.copyPersistentStore(other.description(other.path(folder)), to: copy)
+    try PersistentStoreCoordinator.copyPersistentStore(other.description(other.path(folder)), to: copy, model: HistoryModel.model())
     let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: copy)
     #expect(try coordinator.fetchHistory().transactions.isEmpty)
     let start = try coordinator.currentPersistentHistoryToken()
