@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     let cache = cache(of: stores), epoch = cache.epoch
     let cached = CachedRows(sink)
     try run(query, store, stores, into: cached)
-    cached.forEachBatch { publish($0, in: cache, readIn: epoch) }
+    cached.forEachRun { publish($0.batch, $0.rows, in: cache, readIn: epoch) }
   }
 
   /// Counts the objects that match a query.
