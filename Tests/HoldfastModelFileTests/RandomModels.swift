@@ -96,7 +96,6 @@ struct RandomModels {
     if chance(2) {
       made = .toOne(name(), to: destination, inverse: nil, isOptional: chance(2), deleteRule: rule)
       made.minCount = whole(-1...1)
-      if isOdd, chance(3) { made.maxCount = whole(0...2) }
       if isOdd, chance(3) { made.isOrdered = true }
     } else {
       let count = pick([-1, 0, 5])

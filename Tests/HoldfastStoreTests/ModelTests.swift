@@ -193,6 +193,22 @@ import Testing
     #expect(error.problems.map(\.path) == ["E.a"], "\(error)")
   }
 
+  /// The bug: version hashes distinguish to-one and to-many relationships only by the maximum count. With a maximum of 0, both had the
+  /// same hash, so a store of one was opened with the other, whose rows have other slots.
+  @Test(arguments: [0, -1, 2, 9]) func aToOneRelationshipHasAMaximumCountOfOne(_ count: Int) throws {
+    func model(_ relationship: RelationshipDescription) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [EntityDescription("A", relationships: [relationship]), EntityDescription("B")])
+    }
+    var one = RelationshipDescription.toOne("b", to: "B", inverse: nil)
+    let many = try model(.toMany("b", to: "B", inverse: nil, maxCount: count))
+    #expect(try model(one).versionDigest != many.versionDigest)
+    one.maxCount = count
+    let error = try #require(throws: ModelError.self) { try model(one) }
+    #expect(error.problems.map(\.path) == ["A.b"], "\(error)")
+    // Core Data reads a maximum of 1 as a to-one relationship.
+    #expect(throws: ModelError.self) { try model(.toMany("b", to: "B", inverse: nil, maxCount: 1)) }
+  }
+
   @Test func onlyToManyRelationshipsHaveAnOrder() throws {
     var one = RelationshipDescription.toOne("one", to: "A", inverse: nil), brief = one
     one.isOrdered = true

@@ -28,15 +28,12 @@ enum EntityWriter {
 
   private static func element(_ relationship: RelationshipDescription, of owner: String) throws(ModelFileError) -> ModelElement {
     let what = "relationship \(relationship.name.quoted) of \(owner)"
-    guard relationship.isToMany || relationship.maxCount == 1 else {
-      throw ModelFileError(unwritable: what, "A to-one relationship in a model file has a maximum count of 1. Declare it this way.")
-    }
     var element = ModelElement("relationship", ["name": relationship.name])
     element.mark("optional", relationship.isOptional)
     element.mark("transient", relationship.isTransient)
     element.mark("toMany", relationship.isToMany)
     if relationship.minCount != 0 { element["minCount"] = "\(relationship.minCount)" }
-    if relationship.maxCount != 0 || !relationship.isToMany { element["maxCount"] = "\(relationship.maxCount)" }
+    if relationship.maxCount != 0 { element["maxCount"] = "\(relationship.maxCount)" }
     element["deletionRule"] = DeleteRuleText.text(relationship.deleteRule)
     element.mark("ordered", relationship.isOrdered)
     element["destinationEntity"] = relationship.destination

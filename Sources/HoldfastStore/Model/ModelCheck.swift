@@ -151,6 +151,9 @@ struct ModelCheck {
       if relationship.maxCount == 1 {
         found.append(problem(path, "The maximum count is 1. Make it a to-one relationship."))
       }
+    } else if relationship.maxCount != 1 {
+      // Version hashes distinguish to-one and to-many relationships only by the maximum count.
+      found.append(problem(path, "The maximum count of a to-one relationship is 1, not \(relationship.maxCount)."))
     }
     return found
   }

@@ -44,7 +44,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   ///
   /// Old models have 1 for a to-one relationship, which has no effect except on the version hash.
   public var minCount: Int
-  /// The maximum number of objects in a to-many relationship, or 0 for no bound.
+  /// The maximum number of objects in a to-many relationship, or 0 for no bound. 1 for every to-one relationship.
   ///
   /// Some Core Data models use -1 for no bound. They have a different version hash than models with 0.
   public var maxCount: Int
