@@ -57,6 +57,22 @@ import Testing
     #expect(kept.declarations[0].indexes.map(\.isIgnored) == [false, true, true])
   }
 
+  /// The bug: the JSON named the descending elements by their properties, so each element with that property became descending.
+  @Test func anIndexMayNameAPropertySeveralTimes() throws {
+    let elements = [
+      FetchIndexElement("a"), FetchIndexElement("b", isAscending: false), FetchIndexElement("a", isAscending: false, kind: .rTree),
+    ]
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "E", attributes: [AttributeDescription("a", .double), AttributeDescription("b", .double)],
+        indexes: [FetchIndexDescription("twice", elements: elements), FetchIndexDescription("once", elements: Array(elements.dropFirst()))])
+    ])
+    let json = try model.canonicalJSON(), text = String(decoding: json, as: UTF8.self)
+    let again = try ManagedObjectModel.decoded(canonicalJSON: json)
+    #expect(again == model && again.declarations[0].indexes[0].elements == elements, "\(text)")
+    #expect(text.contains(#"{"descending":["b","a"],"name":"once","properties":["b","a"],"rTree":["a"]}"#), "\(text)")
+  }
+
   @Test func aTransientRelationshipIsNothingThatStoresOrVersionsKnow() throws {
     func model(_ transient: [RelationshipDescription]) throws -> ManagedObjectModel {
       try ManagedObjectModel(entities: [

@@ -61,26 +61,39 @@ public struct FetchIndexElement: Sendable, Hashable {
 }
 
 extension FetchIndexDescription: Codable {
-  private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree, isIgnored }
+  private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree, descendingPlaces, rTreePlaces, isIgnored }
 
   /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     let descending: [String] = try values.decode(.descending, default: []), rTree: [String] = try values.decode(.rTree, default: [])
+    let descendingPlaces: [Int] = try values.decode(.descendingPlaces, default: [])
+    let rTreePlaces: [Int] = try values.decode(.rTreePlaces, default: [])
+    let isDescending = (properties: Set(descending), places: Set(descendingPlaces))
+    let isRTree = (properties: Set(rTree), places: Set(rTreePlaces))
     self.init(
       try values.decode(String.self, forKey: .name),
-      elements: try values.decode([String].self, forKey: .properties).map {
-        FetchIndexElement($0, isAscending: !descending.contains($0), kind: rTree.contains($0) ? .rTree : .binary)
+      elements: try values.decode([String].self, forKey: .properties).enumerated().map { place, property in
+        FetchIndexElement(
+          property, isAscending: !isDescending.properties.contains(property) && !isDescending.places.contains(place),
+          kind: isRTree.properties.contains(property) || isRTree.places.contains(place) ? .rTree : .binary)
       }, isIgnored: try values.decode(.isIgnored, default: false))
   }
 
   /// Encodes the declaration.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
+    let descending = elements.indices.filter { !elements[$0].isAscending }, rTree = elements.indices.filter { elements[$0].kind == .rTree }
     try values.encode(name, forKey: .name)
     try values.encode(properties, forKey: .properties)
-    try values.encode(elements.filter { !$0.isAscending }.map(\.property), ifNot: [], forKey: .descending)
-    try values.encode(elements.filter { $0.kind == .rTree }.map(\.property), ifNot: [], forKey: .rTree)
+    if Set(properties).count == elements.count {
+      try values.encode(descending.map { elements[$0].property }, ifNot: [], forKey: .descending)
+      try values.encode(rTree.map { elements[$0].property }, ifNot: [], forKey: .rTree)
+    } else {
+      // The name of a property that occurs several times doesn't say which of the elements is meant.
+      try values.encode(descending, ifNot: [], forKey: .descendingPlaces)
+      try values.encode(rTree, ifNot: [], forKey: .rTreePlaces)
+    }
     try values.encode(isIgnored, ifNot: false, forKey: .isIgnored)
   }
 }
