@@ -110,7 +110,14 @@ public struct PropertyDeclaration {
     let types = (unwrapped(Value.self) as? any AttributeValue.Type)?.attributeTypes
     var attribute = DeclaredAttribute(name, types?.declaredType ?? .undefined, isOptional: true, default: nil, options)
     attribute.description.isTransient = true
-    return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .transient) { .transient(name, keyPath(), index: $0) }
+    var kind = Kind.attribute(attribute)
+    if attribute.description.type == .composite, let type = unwrapped(Value.self) as? any CompositeAttributeValue.Type {
+      // The model has the composite of the struct, also if no other attribute uses it.
+      let source = CompositeSource(type)
+      attribute.description.compositeName = source.name
+      kind = .composite(source, attribute)
+    }
+    return PropertyDeclaration(name: name, kind: kind, place: .transient) { .transient(name, keyPath(), index: $0) }
   }
 
   // MARK: Composite attributes

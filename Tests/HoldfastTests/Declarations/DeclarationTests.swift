@@ -121,6 +121,33 @@ import Testing
     #expect(model.configurations == [ConfigurationDescription("local", ["Kept", "Local"]), ConfigurationDescription("shared", ["Kept"])])
   }
 
+  /// The bug: the model lacked the composite if only a transient attribute used it, so the classes that are generated for such a model made
+  /// none.
+  @Test func aTransientCompositeAttributeHasTheCompositeOfItsStruct() throws {
+    final class Marker: ManagedObject {
+      var spot: Farm.Field? {
+        get { self[property: TransientIndex(0)] }
+        set { self[property: TransientIndex(0)] = newValue }
+      }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(
+          Marker.self, [.transient("spot", \Marker.spot, .type(.composite), .setting(\.compositeName, "Field"), .userInfo(["a": "b"]))])
+      }
+    }
+    let model = try ManagedObjectModel.declared(by: [Marker.self])
+    var spot = AttributeDescription.composite("spot", "Field", isOptional: true)
+    (spot.isTransient, spot.userInfo) = (true, ["a": "b"])
+    #expect(model.declarations.map(\.attributes) == [[spot]])
+    #expect(try model.composites == Farm.model.get().composites)
+
+    let container = try PersistentContainer(for: Marker.self, store: .memory()), context = container.newBackgroundContext()
+    context.performAndWait { context in
+      let marker = context.insert(Marker.self)
+      marker.spot = Farm.Field(name: "north", corner: Farm.Point(x: 1, y: 2))
+      #expect(marker.spot?.corner?.y == 2)
+    }
+  }
+
   // MARK: Mistakes
 
   private func reason(_ classes: ManagedObject.Type...) throws -> String {
