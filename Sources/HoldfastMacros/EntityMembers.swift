@@ -65,13 +65,24 @@
       lines += entity.properties.map { "declaration.properties.append(\(self.property($0)))" }
       lines += entity.arguments.labelled.filter { $0.label != "name" }.map { "declaration.\($0.label) = \($0.value)" }
       for names in entity.uniquenessConstraints { lines.append("declaration.uniquenessConstraints.append(\(list(names)))") }
-      for names in entity.indexes {
-        lines.append("declaration.indexes.append(FetchIndexDescription(\"\(names.joined(separator: "_"))\", \(list(names))))")
+      for (name, names) in zip(indexNames, entity.indexes) {
+        lines.append("declaration.indexes.append(FetchIndexDescription(\"\(name)\", \(list(names))))")
       }
       // A variable that isn't changed is a warning.
       if lines.count == 1 { lines[0] = "let declaration = EntityDeclaration(\(entity.name).self)" }
       return "\(entity.overriddenAccess)override class var declaration: EntityDeclaration? {\n"
         + (lines + ["return declaration"]).map { "  \($0)\n" }.joined() + "}"
+    }
+
+    /// The names of the indexes: the names of their properties. Those of `a_b` and of `a` and `b` differ, ignoring case, as in a model.
+    private var indexNames: [String] {
+      var lists: [String: [String]] = [:]
+      return entity.indexes.map { list in
+        var name = list.joined(separator: "_")
+        while let other = lists[name.lowercased()], other != list { name += "_" }
+        lists[name.lowercased()] = list
+        return name
+      }
     }
 
     private func list(_ names: [String]) -> String { "[" + names.map { "\"\($0)\"" }.joined(separator: ", ") + "]" }

@@ -110,6 +110,27 @@
       #expect(!expansion.contains("convenience init"))
     }
 
+    /// The bug: both indexes had the name `first_name`, and the model was refused.
+    @Test func indexesOfDifferentPropertiesHaveDifferentNames() {
+      let expansion = Expansion(
+        #"""
+        @Entity final class Person: ManagedObject {
+          var first_name = ""
+          var first = ""
+          var name = ""
+          #Index<Person>([\.first_name], [\.first, \.name], [\.name])
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        #"declaration.indexes.append(FetchIndexDescription("first_name", ["first_name"]))"#,
+        #"declaration.indexes.append(FetchIndexDescription("first_name_", ["first", "name"]))"#,
+        #"declaration.indexes.append(FetchIndexDescription("name", ["name"]))"#,
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func accessorsDependOnWhereTheValueIs() {
       let expansion = Expansion(
         #"""
