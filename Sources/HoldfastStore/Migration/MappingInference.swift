@@ -67,17 +67,26 @@ struct MappingInference {
     let mappings = destination.entities.map { entity in
       let origin = sources[entity.index.rawValue]
       return EntityMapping(
-        destination: entity.index, source: origin, kind: kind(entity, origin),
+        destination: entity.index, source: origin, kind: kind(entity, origin, values[entity.index.rawValue]),
         values: values[entity.index.rawValue] ?? entity.slots.map { _ in ValueMapping(source: nil, fallback: .null) },
         links: links[entity.index.rawValue])
     }
     return MappingModel(source: source, destination: destination, entityMappings: withRightDerivedValues(mappings), rules: rules)
   }
 
-  private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?) -> EntityMapping.Kind {
-    guard let origin else { return .add }
+  /// - Parameter values: The mapping of each slot; nil for a new entity.
+  private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?, _ values: [ValueMapping]?) -> EntityMapping.Kind {
+    guard let origin, let values else { return .add }
     if rules != nil { return .transform }
-    return source.entities[origin].versionHash == entity.versionHash && source.entities[origin].layout == entity.layout ? .copy : .transform
+    let former = source.entities[origin]
+    guard former.versionHash == entity.versionHash, former.layout == entity.layout else { return .transform }
+    // Elements of composite attributes and renaming identifiers aren't part of the version hash.
+    let isSame = entity.slotIndexes.allSatisfy { slot in
+      guard former.slots[slot].name == entity.slots[slot].name else { return false }
+      if case .attribute = entity.slots[slot] { return values[slot].source == slot }
+      return true
+    }
+    return isSame ? .copy : .transform
   }
 
   private mutating func obstacle(_ path: String, _ reason: String) { obstacles.append(MigrationError.Problem(path, reason)) }

@@ -166,7 +166,7 @@ public struct EntityMapping: Sendable, Hashable, Codable {
   public enum Kind: Int, Sendable, Codable {
     /// The entity is new and has no objects.
     case add = 2
-    /// The entity's version hash is equal in both models.
+    /// The entity's version hash is equal in both models, and each attribute has the value that it had.
     case copy = 4
     /// Properties differ.
     case transform = 5
