@@ -319,6 +319,57 @@ import Testing
     try store.close()
   }
 
+  /// The bug: it waited for the lock as long as a request without options, and threw `locked`.
+  @Test func aRequestThatWaitsForTheLockOfAnotherProcessEndsAtItsDeadlineAndWhenItIsCancelled() throws {
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(1000)))
+    _ = try store.open(model: Self.model)
+    let request = FaultRequest(entity: 0, keys: [1])
+    func wait(_ kind: ReadViewKind, _ options: RequestOptions) -> StoreError? {
+      do {
+        let view = try store.beginRead(kind, options: options)
+        defer { view.end() }
+        try store.rows(request, in: view, options: options, into: IgnoringSink())
+        return nil
+      } catch { return error as? StoreError }
+    }
+    // Opens the connection that all requests use.
+    #expect(wait(.latest, .none) == nil)
+    let other = try SQLiteConnection(
+      file: store.opened("watch").database.file, options: store.options, role: .writer, registration: nil)
+    try other.begin(.exclusive)
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
+      let late = wait(kind, RequestOptions(deadline: .now + .milliseconds(20)))
+      #expect(late?.code == .timedOut && late?.isRetryable == true && late?.path == folder.file(), "\(kind): \(String(describing: late))")
+      let cancellation = RequestCancellation()
+      startThread(after: 0.02) { cancellation.cancel() }
+      let cancelled = wait(kind, RequestOptions(cancellation: cancellation))
+      #expect(cancelled?.code == .cancelled, "\(kind): \(String(describing: cancelled))")
+    }
+    other.rollback()
+    other.close()
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] { #expect(wait(kind, .none) == nil) }
+    try store.close()
+  }
+
+  @Test func aLockThatIsHeldTooLongIsNamedAfterAnEarlierRequestWasCancelled() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete, busyTimeout: .milliseconds(1)))
+    let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+    try database.readers.withConnection(to: "count") { (connection: SQLiteConnection) throws -> Void in
+      let sql = "SELECT count(*) FROM item", cancellation = RequestCancellation()
+      #expect(try answer(sql, connection, seconds: nil) == 0)
+      try other.begin(.exclusive)
+      cancellation.cancel()
+      let cancelled = #expect(throws: StoreError.self) {
+        try answer(sql, connection, seconds: nil, RequestOptions(cancellation: cancellation))
+      }
+      #expect(cancelled?.code == .cancelled, "\(String(describing: cancelled))")
+      let locked = #expect(throws: StoreError.self) { try answer(sql, connection, seconds: nil) }
+      #expect(locked?.code == .locked, "\(String(describing: locked))")
+    }
+    other.rollback()
+    other.close()
+  }
+
   @Test func aSaveThatWaitsForAnotherProcessEndsAtItsDeadline() throws {
     let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(busyTimeout: .seconds(1000)))
     _ = try store.open(model: Self.model)

@@ -26,7 +26,7 @@ final class ConnectionState {
   let watch = StatementWatch()
 
   /// Waits for locks of other connections and processes.
-  let lockWait = LockWait()
+  let lockWait: LockWait
 
   /// The current operation as a verb phrase, for errors.
   @exclusivity(unchecked) var operation = SQLiteFile.opening
@@ -48,6 +48,7 @@ final class ConnectionState {
     self.handle = handle
     self.database = database
     self.watchedPlace = watchedPlace
+    lockWait = LockWait(watch)
     name = file.name
     path = file.path
     self.isReadOnly = isReadOnly
@@ -101,6 +102,7 @@ final class ConnectionState {
   @inline(never)
   func failure(_ resultCode: Int32, sql: String? = nil) -> StoreError {
     if resultCode == SQLiteResultCode.interrupted, let stop = watch.stop { return stopped(stop) }
+    if resultCode & 0xff == SQLiteResultCode.busy, let end = lockWait.takeEnd() { return stopped(.limited(end)) }
     let failure = SQLiteFailure(resultCode: resultCode, connection: isClosed ? nil : handle, sql: sql)
     if failure.breaksConnection { isBroken = true }
     return failure.storeError(operation: operation, path: path, isReadOnly: isReadOnly)

@@ -62,7 +62,7 @@ final class ReaderPool: Sendable {
     let connection = try take(place, operation, options)
     do throws(StoreError) {
       connection.endBurst()
-      try connection.beginSnapshot()
+      try connection.state.watch.obeying(options) { () throws(StoreError) in try connection.beginSnapshot() }
       return ReaderLease(connection: connection, place: place, pool: self)
     } catch {
       takeBack(connection, place)

@@ -35,11 +35,17 @@ final class StatementWatch {
       stop = .late(seconds: deadline.seconds)
       return true
     }
-    do { try options.check("run a statement") } catch {
-      stop = .limited(error)
-      return true
-    }
-    return false
+    guard let ending else { return false }
+    stop = .limited(ending)
+    return true
+  }
+
+  /// The error of a request that was cancelled, or whose deadline has passed; nil if it may go on.
+  var ending: StoreError? {
+    do throws(StoreError) {
+      try options.check("run a statement")
+      return nil
+    } catch { return error }
   }
 
   /// Runs a request with a time limit; nil for no limit.
@@ -54,7 +60,7 @@ final class StatementWatch {
   }
 
   /// Runs a request with its options. A nested request has its own.
-  func obeying<R>(_ options: RequestOptions, _ body: () throws -> R) rethrows -> R {
+  func obeying<R, E: Error>(_ options: RequestOptions, _ body: () throws(E) -> R) throws(E) -> R {
     let before = self.options
     self.options = options
     defer { self.options = before }
