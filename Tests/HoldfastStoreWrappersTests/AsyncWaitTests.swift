@@ -77,6 +77,26 @@ import Testing
     #expect(again.code == .cancelled)
   }
 
+  /// The bug: the client's error for its cancelled task was thrown. Clients have their own errors for that, such as `URLError.cancelled`.
+  @Test func anyErrorOfACancelledOperationIsReportedAsItsCancellation() async throws {
+    let cancellation = RequestCancellation(), (started, continuation) = AsyncStream<Void>.makeStream()
+    let request = Task {
+      try await onThread {
+        try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") { () async throws -> Void in
+          continuation.yield()
+          // Ends only because it is cancelled.
+          try? await Task.sleep(for: .seconds(3_600))
+          throw Failure()
+        }
+      }
+    }
+    var start = started.makeAsyncIterator()
+    await start.next()
+    cancellation.cancel()
+    let error = try await #require(throws: StoreError.self) { try await request.value }
+    #expect(error.code == .cancelled && error.operation == "fetch rows" && error.cause is Failure)
+  }
+
   /// Cancels at every moment around the beginning of the operation.
   @Test func aCancelledOperationHasEndedOrNeverBegan() async throws {
     for _ in 0..<300 {

@@ -21,8 +21,9 @@ extension RequestOptions {
   /// - Parameters:
   ///   - operation: The operation as a verb phrase, for errors: "fetch rows".
   ///   - body: The asynchronous operation. It should end soon when its task is cancelled.
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation. After
-  ///   a deadline, a save may or may not take effect: a store's `commit` reports ``StoreError/Code/outcomeUnknown`` instead.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation. If the
+  ///   request was cancelled, the operation's error is the cause. After a deadline, a save may or may not take effect: a store's `commit`
+  ///   reports ``StoreError/Code/outcomeUnknown`` instead.
   public func wait<Result: Sendable>(
     for operation: @autoclosure () -> String, _ body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
@@ -38,9 +39,15 @@ extension RequestOptions {
         .timedOut, operation: operation(), reason: "The deadline of the request has passed. Try again, or allow more time.",
         isRetryable: true)
     }
-    if case .failure(let error) = result, error is CancellationError {
-      try check(operation())
-      throw StoreError(.cancelled, operation: operation(), reason: "The operation was cancelled.", cause: error)
+    if case .failure(let error) = result {
+      // A client may have an error of its own for its cancelled task.
+      if cancellation?.isCancelled == true {
+        throw StoreError(.cancelled, operation: operation(), reason: "The task was cancelled.", cause: error)
+      }
+      if error is CancellationError {
+        try check(operation())
+        throw StoreError(.cancelled, operation: operation(), reason: "The operation was cancelled.", cause: error)
+      }
     }
     return try result.get()
   }
