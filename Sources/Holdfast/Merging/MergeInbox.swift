@@ -40,14 +40,22 @@ final class MergeInbox: Sendable {
 
   /// Adds changes, and schedules that the context takes them.
   func add(_ changes: SavedChanges) {
-    let isFirst = contents.withLock { contents in
+    contents.withLock { contents in
       if !contents.cover(changes) {
         contents.changes.append(changes)
         contents.count += changes.count
       }
       if contents.count > MergeInbox.limit { contents.summarize() }
-      defer { contents.isScheduled = true }
-      return !contents.isScheduled
+    }
+    deliverLater()
+  }
+
+  /// Schedules that the context takes the changes, if there are any. Call it when it can take them again.
+  func deliverLater() {
+    let isFirst = contents.withLock { contents in
+      if contents.changes.isEmpty || contents.isScheduled { return false }
+      contents.isScheduled = true
+      return true
     }
     if isFirst { isolation.runLater { [weak self] in self?.deliver() } }
   }

@@ -288,6 +288,38 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  enum Ending: CaseIterable, Sendable { case resolution, refresh, rollback, reset }
+
+  /// The bug: the changes waited until the context was used again, or for a further save.
+  @Test(arguments: [OutcomeStore.Loss.withoutCommitting, .afterCommitting], Ending.allCases)
+  func aBackgroundContextMergesByItselfWhenTheOutcomeOfItsSaveIsKnown(_ loss: OutcomeStore.Loss, _ ending: Ending) async throws {
+    let place = try TestStore.memory.makePlace(), store = OutcomeStore(place.description.makeStore())
+    let container = try PersistentContainer(
+      model: Kennel.model, classes: Kennel.classes, stores: [StoreDescription(type: "lossy") { store }])
+    let background = container.newBackgroundContext()
+    try await background.perform { context in
+      context.automaticallyMergesChanges = true
+      context.dog("Fido")
+      store.loseCommit(loss)
+      #expect(throws: StoreError.self) { try context.save() }
+    }
+    try container.withContext { context in
+      context.dog("Max")
+      try context.save()
+    }
+    try await background.perform { context in
+      #expect(context.hasUncertainSave && context.core.merging.inbox?.isEmpty == false)
+      switch ending {
+      case .resolution: context.resolveUncertainSave(wasCommitted: loss != .withoutCommitting)
+      case .refresh: try context.refreshAllObjects()
+      case .rollback: context.rollback()
+      case .reset: context.reset()
+      }
+    }
+    // The queue merges before it runs the next closure.
+    await background.perform { context in #expect(!context.hasUncertainSave && context.core.merging.inbox?.isEmpty == true) }
+  }
+
   @MainActor @Test func theViewContextMergesByItself() async throws {
     let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: .memory())
     let context = container.viewContext, fido = context.dog("Fido"), id: ManagedObjectID

@@ -342,7 +342,7 @@ extension ContextCore {
     saving.forgetLoss()
     deletions.removeAll()
     // Others may have read rows before the save took effect.
-    if saving.takeUncertain() != nil { persistentStoreCoordinator.rowCache.removeAll() }
+    if takeUncertainSave() != nil { persistentStoreCoordinator.rowCache.removeAll() }
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }

@@ -9,7 +9,7 @@ extension ContextCore {
   func resolveUncertainSave(wasCommitted: Bool) {
     checkIsolation()
     precondition(!saving.isInProgress, "The outcome of a save was set in a callback of another save or of a merge.")
-    guard let uncertain = saving.takeUncertain() else { return }
+    guard let uncertain = takeUncertainSave() else { return }
     if wasCommitted { complete(uncertain, SaveReceipt()).tell() }
   }
 
@@ -17,9 +17,16 @@ extension ContextCore {
   func settleUncertainSave() throws {
     guard let uncertain = saving.uncertain else { return }
     let outcome = try uncertain.outcome(requests.ofOthers)
-    saving.takeUncertain()
+    takeUncertainSave()
     // If the store didn't commit, the changes remain as they are.
     if case .committed(let receipt) = outcome { try complete(uncertain, receipt).report() }
+  }
+
+  /// Removes and returns the save whose outcome is unknown. The changes of others that have waited for its outcome are merged soon.
+  @discardableResult func takeUncertainSave() -> UncertainSave? {
+    guard let uncertain = saving.takeUncertain() else { return nil }
+    merging.inbox?.deliverLater()
+    return uncertain
   }
 
   private func complete(_ uncertain: UncertainSave, _ receipt: SaveReceipt) -> SaveOperation {
@@ -32,7 +39,7 @@ extension ContextCore {
   ///
   /// Lists that showed deleted objects again are read again, too. Their owners weren't changed, so they aren't among these objects.
   func discardUncertainSave() {
-    guard let part = saving.takeUncertain()?.part else { return }
+    guard let part = takeUncertainSave()?.part else { return }
     persistentStoreCoordinator.rowCache.removeAll()
     let derived = (part.derived?.refreshed ?? []).flatMap { entity, keys in keys.compactMap { registered(entity, $0) } }
     for object in part.updated + part.deleted + derived where !object.flags.contains(.detached) {

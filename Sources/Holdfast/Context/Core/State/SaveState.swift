@@ -18,7 +18,7 @@ struct SaveState {
   mutating func keep(_ save: UncertainSave) { uncertain = save }
 
   /// Removes and returns the save whose outcome is unknown.
-  @discardableResult mutating func takeUncertain() -> UncertainSave? {
+  mutating func takeUncertain() -> UncertainSave? {
     defer { uncertain = nil }
     return uncertain
   }
