@@ -61,9 +61,10 @@ extension PersistentStoreCoordinator {
   /// Returns a sequence of the changes of all later saves. The coordinator's saves of each store are in commit order.
   ///
   /// It includes the saves of every context, and changes by other processes that stores report. Whole-file stores report them when they
-  /// load a file that another process has saved. Such a report comes when the store notices the changes, which can be behind a later save of
-  /// this coordinator. Each caller gets its own sequence, which ends when the coordinator is deallocated or the iterating task is
-  /// cancelled. Contexts with ``ManagedObjectContext/automaticallyMergesChanges`` receive each change before the sequence delivers it.
+  /// load a file that another process has saved. Such a report comes when the store notices the changes, which can be behind a later save
+  /// of this coordinator. So can a save that ended with `outcomeUnknown`: it comes when its outcome is known. Each caller gets its own
+  /// sequence, which ends when the coordinator is deallocated or the iterating task is cancelled. Contexts with
+  /// ``ManagedObjectContext/automaticallyMergesChanges`` receive each change before the sequence delivers it.
   ///
   /// Call the method once for each task that reads the changes. If several tasks iterate over one sequence, each change goes to only one of
   /// them, and cancelling one task ends the sequence for all.

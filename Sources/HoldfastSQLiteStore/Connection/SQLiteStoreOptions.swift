@@ -77,8 +77,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var journalMode: JournalMode
   /// The time to wait for another process's lock. Defaults to 5 seconds.
   ///
-  /// After that time, the call throws `StoreError.Code.locked`. A request whose deadline passes before throws `timedOut`, and a fetch that is
-  /// cancelled throws `cancelled`.
+  /// After that time, the call throws `StoreError.Code.locked`. A request whose deadline passes before throws `timedOut`, and a fetch that
+  /// is cancelled throws `cancelled`.
   public var busyTimeout: Duration
   /// The maximum memory for file pages cached by one connection, in bytes. Defaults to 64 MiB.
   ///

@@ -21,9 +21,9 @@ extension RequestOptions {
   /// - Parameters:
   ///   - operation: The operation as a verb phrase, for errors: "fetch rows".
   ///   - body: The asynchronous operation. It should end soon when its task is cancelled.
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation. If the
-  ///   request was cancelled, the operation's error is the cause. After a deadline, a save may or may not take effect: a store's `commit`
-  ///   reports ``StoreError/Code/outcomeUnknown`` instead.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation.
+  ///   If the request was cancelled, the operation's error is the cause. After a deadline, a save may or may not take effect: a store's
+  ///   `commit` reports ``StoreError/Code/outcomeUnknown`` instead.
   public func wait<Result: Sendable>(
     for operation: @autoclosure () -> String, _ body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
