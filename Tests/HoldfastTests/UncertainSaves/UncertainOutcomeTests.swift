@@ -280,6 +280,28 @@ import Testing
     }
   }
 
+  /// The bug: the store may have the changes, and nobody was told.
+  @Test(arguments: [Loss.withoutCommitting, .afterCommitting], [false, true])
+  func aSaveThatIsDiscardedBeforeItsOutcomeIsKnownIsAnnouncedAsPossible(_ loss: Loss, _ resets: Bool) async throws {
+    let stack = try LossyStack(.memory), context = stack.context, rex = context.dog("rex", age: 3)
+    try context.save()
+    let other = try stack.another(), same = try other.existingDog(rex.objectID)
+    other.automaticallyMergesChanges = true
+    #expect(same.age == 3)
+    let announced = context.persistentStoreCoordinator.savedChanges()
+    rex.age = 5
+    stack.saveInVain(loss)
+    if resets { context.reset() } else { context.rollback() }
+    try other.processPendingChanges()
+    #expect(same.age == (loss.isCommitted ? 5 : 3))
+    let max = context.dog("max")
+    try context.save()
+    var iterator = announced.makeAsyncIterator()
+    let possible = await iterator.next(), next = await iterator.next()
+    #expect(possible?.mayIncludeOthers == true && possible?.inserted == [] && possible?.updated == [] && possible?.deleted == [])
+    #expect(next?.mayIncludeOthers == false && next?.inserted == [max.objectID])
+  }
+
   final class CountingDog: ManagedObject {
     override class var entityName: String { "Dog" }
     var saves = 0

@@ -341,8 +341,7 @@ extension ContextCore {
     merging.removeAll()
     saving.forgetLoss()
     deletions.removeAll()
-    // Others may have read rows before the save took effect.
-    if takeUncertainSave() != nil { persistentStoreCoordinator.rowCache.removeAll() }
+    forgetUncertainSave()
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }

@@ -23,7 +23,7 @@ extension ContextCore {
   }
 
   /// Removes and returns the save whose outcome is unknown. The changes of others that have waited for its outcome are merged soon.
-  @discardableResult func takeUncertainSave() -> UncertainSave? {
+  @discardableResult private func takeUncertainSave() -> UncertainSave? {
     guard let uncertain = saving.takeUncertain() else { return nil }
     merging.inbox?.deliverLater()
     return uncertain
@@ -35,12 +35,19 @@ extension ContextCore {
     return operation
   }
 
+  /// Removes and returns the uncertain save. Its outcome isn't requested any more, so other contexts and listeners are told that the store may
+  /// have changed.
+  @discardableResult func forgetUncertainSave() -> UncertainSave? {
+    guard let uncertain = takeUncertainSave() else { return nil }
+    persistentStoreCoordinator.report(StoreChange(mayIncludeOthers: true), uncertain.part.store.place)
+    return uncertain
+  }
+
   /// Discards an uncertain save after its changes were reverted. Its objects become faults, because the store may have the changes.
   ///
   /// Lists that showed deleted objects again are read again, too. Their owners weren't changed, so they aren't among these objects.
   func discardUncertainSave() {
-    guard let part = takeUncertainSave()?.part else { return }
-    persistentStoreCoordinator.rowCache.removeAll()
+    guard let part = forgetUncertainSave()?.part else { return }
     let derived = (part.derived?.refreshed ?? []).flatMap { entity, keys in keys.compactMap { registered(entity, $0) } }
     for object in part.updated + part.deleted + derived where !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
