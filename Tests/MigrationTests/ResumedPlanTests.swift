@@ -218,6 +218,38 @@ import Testing
     try expectDone(place)
   }
 
+  /// The bug: the journal was removed before required attributes and new constraints were checked, and the cancellation ended these checks.
+  /// So the closure was called with all objects again.
+  @Test(arguments: MigratedStore.allCases, [false, true])
+  func aStageThatIsCancelledBehindItsLastObjectPassesNoneAgain(_ store: MigratedStore, _ isConstrained: Bool) async throws {
+    let place = MigratedStore.Place(store), log = Log()
+    // Without a constraint, the attribute is required.
+    let last = try model(
+      EntityDescription(
+        "Dog", attributes: [.init("age", .integer64, isOptional: isConstrained)], uniquenessConstraints: isConstrained ? [["age"]] : []))
+    try fill(place)
+    func plan(cancels: Bool) -> MigrationPlan {
+      var plan = MigrationPlan(from: versions[0])
+      plan.add(last, named: "ages", isResumable: true) { stage in
+        try stage.forEach("Dog", savingEvery: 2) { old, new in
+          _ = log.append(Contents.text(old["tag"]))
+          try new.setValue(Int(Contents.text(old["tag"])) ?? 0, forKey: "age")
+        }
+        if cancels { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+      return plan
+    }
+    let cancelled = plan(cancels: true)
+    let task = Task { try PersistentStoreCoordinator.migratePersistentStore(place.description, with: cancelled) }
+    let error = await #expect(throws: StoreError.self) { try await task.value }
+    #expect(error?.code == .cancelled && log.lines.count == 6)
+    #expect(folders(place) == [".holdfast-Store.migration"])
+    try migrate(place, plan(cancels: false))
+    #expect(log.lines.count == 6 && folders(place).isEmpty)
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo.isEmpty)
+    #expect(try place.contents(last) == (0..<6).map { "Dog \($0): age=\($0)" })
+  }
+
   /// The store's file is unchanged until the copy takes its place. Otherwise it would count as changed, and all stages would run again.
   @Test(arguments: MigratedStore.allCases) func aPlanThatIsCancelledInItsLastCopyRunsNoStageAgain(_ store: MigratedStore) async throws {
     let place = MigratedStore.Place(store), log = Log(), migrated = plan(log)

@@ -95,10 +95,14 @@ final class StageJournal {
   /// Saves after a batch of the current loop, and releases all objects.
   func save(objectCount: Int) throws { try save(reaching: Place(loop: loop, objectCount: objectCount, entity: done.entity)) }
 
-  /// Saves after the closure, and removes the journal.
-  func finish() throws {
+  /// Saves after the closure.
+  func saveRest() throws {
     guard done == .end || loop >= done.loop else { throw differentLoops }
     if done != .end { try save(reaching: .end) }
+  }
+
+  /// Removes the journal. Before that, a stage that is interrupted continues where it was.
+  func remove() throws {
     var metadata = store.metadata
     metadata[Self.key] = nil
     try store.setMetadata(metadata)

@@ -181,8 +181,9 @@ struct StagedMigration {
           if let unread = reader.unread { throw unread }
         }
       }
-      if let journal { try journal.finish() } else { try context.save() }
+      if let journal { try journal.saveRest() } else { try context.save() }
       try checkRequired(mapping, context, stage.name ?? "")
+      try journal?.remove()
     } catch {
       // What is saved remains for the next attempt.
       try? coordinator.close()
@@ -190,16 +191,19 @@ struct StagedMigration {
     }
     // A whole file is written only now.
     try coordinator.close()
-    if relaxed != nil { try checkConstraints(work, from: model, to: new, stage.name ?? "") }
+    if relaxed != nil { try checkConstraints(work, from: model, to: new, stage) }
     return number + 1
   }
 
   /// Adds the constraints that the code didn't have to keep.
   private func checkConstraints(
-    _ work: StoreDescription, from relaxed: ManagedObjectModel, to model: ManagedObjectModel, _ name: String
+    _ work: StoreDescription, from relaxed: ManagedObjectModel, to model: ManagedObjectModel, _ stage: MigrationPlan.Stage
   ) throws {
-    do { try PersistentStoreCoordinator.migrate(work, by: try MappingModel.inferred(from: relaxed, to: model)) } catch var error
-      as MigrationError where error.code == .constraintViolation
+    // The journal of a resumable stage is removed, so a cancellation would make it begin again. The next step is cancelled instead.
+    let options = stage.isResumable ? RequestOptions.none : .cancelledWithTask, name = stage.name ?? ""
+    let mapping = try MappingModel.inferred(from: relaxed, to: model)
+    do { try PersistentStoreCoordinator.migrate(work, by: mapping, options) } catch var error as MigrationError
+      where error.code == .constraintViolation
     {
       error.reason = "After the stage \(name), objects don't fit the new model. Nothing was changed. Change or merge them in its code."
       throw error
