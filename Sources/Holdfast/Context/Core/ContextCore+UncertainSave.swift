@@ -35,8 +35,8 @@ extension ContextCore {
     return operation
   }
 
-  /// Removes and returns the uncertain save. Its outcome isn't requested any more, so other contexts and listeners are told that the store may
-  /// have changed.
+  /// Removes and returns the uncertain save. Its outcome isn't requested any more, so other contexts and listeners are told that the store
+  /// may have changed.
   @discardableResult func forgetUncertainSave() -> UncertainSave? {
     guard let uncertain = takeUncertainSave() else { return nil }
     persistentStoreCoordinator.report(StoreChange(mayIncludeOthers: true), uncertain.part.store.place)
