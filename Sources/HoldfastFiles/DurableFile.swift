@@ -127,20 +127,34 @@ public final class DurableFile: Sendable {
   /// - Parameters:
   ///   - expectedByteCount: The approximate size of the new contents, so that space is reserved before writing. Defaults to nil.
   ///   - operation: The current operation as a verb phrase, for error messages.
-  /// - Throws: ``/HoldfastStore/StoreError``: `locked` if another process holds the lock longer than the timeout, `readOnly`,
-  ///   `notPermitted`, `notAStore` if the path is no longer a regular file.
-  public func beginReplacing(expectedByteCount: Int64? = nil, operation: String = "save the store") throws(StoreError)
-    -> sending FileReplacement
-  {
-    let folder = try writableFolder(operation)
-    let lock = try WriterLock(
-      folder, timeout: options.lockTimeout, trustsAnyFile: options.allowsSharedFolder, operation: operation)
+  ///   - request: The options of the request, whose deadline also limits the wait for the lock. Defaults to none.
+  /// - Throws: ``/HoldfastStore/StoreError``: `locked` if another process holds the lock longer than the timeout, `timedOut` if it holds it
+  ///   until the deadline, `readOnly`, `notPermitted`, `notAStore` if the path is no longer a regular file.
+  public func beginReplacing(
+    expectedByteCount: Int64? = nil, operation: String = "save the store", request: RequestOptions = .none
+  ) throws(StoreError) -> sending FileReplacement {
+    let folder = try writableFolder(operation), lock: WriterLock
+    do throws(StoreError) {
+      lock = try WriterLock(
+        folder, timeout: lockTimeout(request), trustsAnyFile: options.allowsSharedFolder, operation: operation)
+    } catch {
+      if error.code == .locked && request.deadline != nil { try request.check(operation) }
+      throw error
+    }
     let present = try folder.status(operation: operation)
     if let present { try folder.check(present, operation: operation) }
     let change = state.withLock { $0.known }.change(to: present?.identity)
     return FileReplacement(
       of: self, folder: folder, lock: lock, present: present, foundChange: change, expectedByteCount: expectedByteCount,
       operation: operation)
+  }
+
+  /// How long a request waits for the lock.
+  private func lockTimeout(_ request: RequestOptions) -> Duration {
+    guard let deadline = request.deadline else { return options.lockTimeout }
+    let left: Duration = deadline - .now
+    // A millisecond more, so that the deadline has passed for every clock.
+    return min(options.lockTimeout, left + .milliseconds(1))
   }
 
   /// Calls a closure with the lock file while holding the writer lock.

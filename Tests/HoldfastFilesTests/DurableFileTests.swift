@@ -226,6 +226,19 @@ import Testing
     try file.replace([1])
   }
 
+  @Test func aRequestWaitsForTheLockUntilItsDeadlineAndNotLongerThanOthers() throws {
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(3600)))
+    let hasty = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .zero))
+    let first = try file.beginReplacing()
+    for time in [Duration.milliseconds(20), .seconds(-1)] {
+      let error = storeError { try file.beginReplacing(operation: "reserve keys", request: RequestOptions(deadline: .now + time)) }
+      #expect(error?.code == .timedOut && error?.isRetryable == true && error?.operation == "reserve keys", "\(String(describing: error))")
+    }
+    #expect(storeError { try hasty.beginReplacing(request: RequestOptions(deadline: .now + .seconds(3600))) }?.code == .locked)
+    first.abort()
+    try file.beginReplacing(request: RequestOptions(deadline: .now + .seconds(3600))).abort()
+  }
+
   @Test func aReplacementSurvivesTheClosingOfItsFile() throws {
     let file = try DurableFile(path: folder.file())
     let replacement = try file.beginReplacing()

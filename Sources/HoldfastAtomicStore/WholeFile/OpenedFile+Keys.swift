@@ -5,10 +5,12 @@ import Synchronization
 extension OpenedFile {
   /// Reserves keys while holding the lock. The lock file contains the keys that other processes reserved. The store's file is checked as
   /// well, because a process that used a copy has another lock file.
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[ObjectKey]] {
+  ///
+  /// - Parameter request: The options of the request, whose deadline limits the wait for the lock.
+  func reserveKeys(_ demands: [KeyDemand], _ request: RequestOptions) throws -> [[ObjectKey]] {
     // These demands reserve nothing or throw, so they don't need the lock file.
     if demands.allSatisfy({ $0.count == 0 }) || tables.isReadOnly { return try namingFile { try tables.reserveKeys(demands) } }
-    let replacement = try begin()
+    let replacement = try begin(request)
     defer { replacement.abort() }
     let uuid = written.withLock { $0.storeUUID }
     let record = try KeyRecord(replacement.lockFile.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)

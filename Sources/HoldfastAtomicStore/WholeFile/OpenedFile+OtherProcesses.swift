@@ -4,15 +4,17 @@ import Synchronization
 
 extension OpenedFile {
   /// Takes the lock, and loads the file and reports its changes if another process has saved it.
-  func begin() throws -> FileReplacement {
-    let (replacement, change) = try beginWithoutReport()
+  ///
+  /// - Parameter request: The options of the request, whose deadline limits the wait for the lock. Defaults to none.
+  func begin(_ request: RequestOptions = .none) throws -> FileReplacement {
+    let (replacement, change) = try beginWithoutReport(request)
     report(change)
     return replacement
   }
 
   /// Returns the changes for ``report(_:)`` as well; nil if there are none.
-  private func beginWithoutReport() throws -> (FileReplacement, StoreChange?) {
-    let replacement = try file.beginReplacing()
+  private func beginWithoutReport(_ request: RequestOptions = .none) throws -> (FileReplacement, StoreChange?) {
+    let replacement = try file.beginReplacing(request: request)
     do {
       switch replacement.foundChange {
       case .none: return (replacement, nil)

@@ -3,11 +3,14 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try usingRows { try prepareSave(request) } }
+  /// - Parameter requestOptions: The options of the request, whose deadline limits the wait for another process.
+  func prepare(_ request: SaveRequest, _ requestOptions: RequestOptions) throws -> any PreparedSave {
+    try usingRows { try prepareSave(request, requestOptions) }
+  }
 
-  private func prepareSave(_ request: SaveRequest) throws -> any PreparedSave {
+  private func prepareSave(_ request: SaveRequest, _ requestOptions: RequestOptions) throws -> any PreparedSave {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
-    let replacement = try begin()
+    let replacement = try begin(requestOptions)
     var files: ExternalDataSave?
     do {
       files = try writeFiles(request)

@@ -193,12 +193,12 @@ public final class WholeFileStore: IncrementalStore {
   ///
   /// Keys that other processes reserved or used are skipped. If another process has saved the file, this store loads that version.
   public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
-    try open(to: "reserve keys").reserveKeys(demands)
+    try open(to: "reserve keys").reserveKeys(demands, options)
   }
 
   /// Applies a save and writes the result to a temporary file.
   public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
-    try open(to: "save").prepare(request)
+    try open(to: "save").prepare(request, options)
   }
 
   /// Replaces the user's metadata. Writes the entire file.

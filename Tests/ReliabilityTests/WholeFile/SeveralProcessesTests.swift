@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastFiles
+import HoldfastStore
 import TestSupport
 import Testing
 
@@ -63,6 +64,28 @@ import Testing
     }
     try Inserting.expect(given, store, path)
     #expect(try store.fault(at: path) == nil)
+  }
+
+  /// The bug: the save waited for the other process as long as one without a time limit, and threw `locked`.
+  @Test(arguments: FileStore.wholeFile)
+  func aSaveWithATimeLimitWaitsForAnotherProcessNoLonger(store: FileStore) throws {
+    let context = try Harbour.context(store.description(at: path, file: DurableFileOptions(lockTimeout: .seconds(1))))
+    let ship = context.insert(Ship.self)
+    (ship.name, ship.number) = ("Argo", 1)
+    try context.save()
+    let other = try DurableFile(path: path), lock = try other.beginReplacing()
+    context.requestTimeout = .milliseconds(50)
+    ship.name = "Bremen"
+    let updating = #expect(throws: StoreError.self) { try context.save() }
+    let second = context.insert(Ship.self)
+    (second.name, second.number) = ("Calypso", 2)
+    let inserting = #expect(throws: StoreError.self) { try context.save() }
+    for error in [updating, inserting] { #expect(error?.code == .timedOut, "\(String(describing: error))") }
+    lock.abort()
+    context.requestTimeout = nil
+    try context.save()
+    #expect(!context.hasChanges)
+    try context.persistentStoreCoordinator.close()
   }
 
   /// A process that continues with stale values, which the sum of the counters would reveal.
