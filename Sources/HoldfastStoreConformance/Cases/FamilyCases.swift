@@ -19,6 +19,7 @@ enum FamilyCases {
     StoreConformanceCase("F6", "counts include subentities", requires: .with { $0.counting = true }, counts),
     StoreConformanceCase("F6", "aggregates include subentities", requires: .with { $0.aggregates = true }, aggregates),
     StoreConformanceCase("R1", "rows by key, requested as rows of a superentity", rowsByKey),
+    StoreConformanceCase("R1", "many rows by key, if the entities below a superentity alternate", manyRowsByKey),
     StoreConformanceCase("R2", "keys of other entities in the hierarchy are left out", otherKeys),
     StoreConformanceCase("L1", "targets of inherited relationships, with the right entities", targets),
     StoreConformanceCase("K1", "keys are unique among all entities with the same root", uniqueKeys),
@@ -249,6 +250,19 @@ enum FamilyCases {
       let got = try store.rows(name, wanted)
       store.expectRows(got, expected, "the rows of \(name) by key")
       expectConcrete(got, zoo, "the rows of \(name) by key")
+    }
+  }
+
+  private static func manyRowsByKey(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceFamilies.model), graph = ExpectedGraph(store), names = ["Bird", "Cat", "Parrot"]
+    let keys = try (0..<50).flatMap { _ in try names.map { try store.keys($0, 1)[0] } }
+    try store.save(graph) { edit in
+      for (place, key) in keys.enumerated() { edit.insert(names[place % names.count], key, ["name": .string("name \(place)")]) }
+    }
+    for name in ["Animal"] + names {
+      let family = store.entity(name).familyIndexes.flatMap { graph.rows(of: store.model.entities[$0]).values }
+      store.expectRows(try store.rows(name, keys), family, "the rows of \(name) for the keys of all animals")
+      store.expectRows(try store.rows(name, family.map(\.key)), family, "the rows of \(name) by key")
     }
   }
 
