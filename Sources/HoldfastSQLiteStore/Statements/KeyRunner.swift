@@ -20,6 +20,10 @@ struct KeyRunner {
 
   // MARK: Rows
 
+  /// The condition of a statement that reads a range of keys. Without the hint, SQLite uses the index of `Z_ENT` in a shared table, whose
+  /// entries are sorted by entity first.
+  private static let inRange = " NOT INDEXED WHERE t0.Z_PK BETWEEN ?1 AND ?2"
+
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     // The file has no objects of an entity that it lacks.
     if store.schema.missingEntities.contains(request.entity) { return }
@@ -43,7 +47,8 @@ struct KeyRunner {
     _ entity: ManagedObjectModel.Entity, _ keys: [ObjectKey], in range: ClosedRange<ObjectKey>, _ stream: RowStream
   ) throws {
     let statement = try connection.statement(StatementShape(.rowsByRange, entity: entity.index)) {
-      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2\(store.ofEntities([entity.index], alias: "t0"))"
+      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0\(KeyRunner.inRange)"
+        + "\(store.ofEntities([entity.index], alias: "t0")) ORDER BY t0.Z_PK"
     }
     statement.bind(range.lowerBound, at: 1)
     statement.bind(range.upperBound, at: 2)
@@ -53,17 +58,19 @@ struct KeyRunner {
   /// Reads rows of an entity and its subentities.
   private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [ObjectKey], _ sink: any RowSink) throws {
     let stream = FamilyStream(store, family, sink)
-    let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK"
+    let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0"
     let entities = store.ofEntities(entity.concreteIndexes, alias: "t0")
     if let range = range(keys) {
       let statement = try connection.statement(StatementShape(.familyByRange, entity: entity.index)) {
-        "\(source) BETWEEN ?1 AND ?2\(entities)"
+        "\(source)\(KeyRunner.inRange)\(entities) ORDER BY t0.Z_PK"
       }
       statement.bind(range.lowerBound, at: 1)
       statement.bind(range.upperBound, at: 2)
       if !(try stream.run(statement, only: keys)) { return }
     } else {
-      let statement = try connection.statement(StatementShape(.familyByKey, entity: entity.index)) { "\(source) = ?1\(entities)" }
+      let statement = try connection.statement(StatementShape(.familyByKey, entity: entity.index)) {
+        "\(source) WHERE t0.Z_PK = ?1\(entities)"
+      }
       for key in keys {
         statement.bind(key, at: 1)
         if !(try stream.run(statement)) { return }
