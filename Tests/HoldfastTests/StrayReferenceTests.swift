@@ -44,7 +44,8 @@ import Testing
       changes.inserted = [builder.seal()]
       return (changes, key)
     }
-    let cat = try inserted("Cat", ["colour": .string("black")]), walk = try inserted("Walk", ["dog": .key(cat.key)])
+    let cat = try inserted("Cat", ["name": .string("Tom"), "colour": .string("black")])
+    let walk = try inserted("Walk", ["dog": .key(cat.key)])
     let changes = [cat.changes, walk.changes].sorted { $0.entity < $1.entity }
     _ = try store.prepare(SaveRequest(entities: changes), options: .none).commit()
     try store.close()
@@ -112,5 +113,12 @@ import Testing
     #expect(dogs.count == 3 && dogs.map { $0 }.count == 3)
     #expect(queue.count == 3 && queue.map { $0 }.count == 3)
     withExtendedLifetime(cat) {}
+  }
+
+  /// The bug: SQLite tested the condition with the cat's name.
+  @Test(arguments: stores) func aQueryDoesNotReadAnInheritedSlotOfAnotherEntity(_ store: TestStore) throws {
+    let context = try makePlace(store).context()
+    let isTom = FetchPredicate<ManagedObject>(.comparison(.property("dog.name"), .equalTo, .constant(.string("Tom")), []))
+    #expect(try context.fetch(FetchRequest(entityName: "Walk", where: isTom)).isEmpty)
   }
 }

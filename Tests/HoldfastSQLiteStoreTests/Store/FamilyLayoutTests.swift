@@ -177,6 +177,43 @@ import Testing
     #expect(error.code == .damaged && error.reason.contains("17 in Z_ENT"))
   }
 
+  /// The bug: conditions were tested with the row of the other entity. Other stores treat such an object as missing.
+  @Test func `a query follows no reference to an object of another entity`() throws {
+    let folder = TemporaryFolder()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)]),
+      EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription(
+        "Dog", superentity: "Animal",
+        relationships: [
+          .toMany("walks", to: "Walk", inverse: "dogs"), .toMany("led", to: "Walk", inverse: "leader"),
+          .toOne("favourite", to: "Walk", inverse: "fans"),
+        ]),
+      EntityDescription(
+        "Walk",
+        relationships: [
+          .toMany("dogs", to: "Dog", inverse: "walks"), .toOne("leader", to: "Dog", inverse: "led"),
+          .toMany("fans", to: "Dog", inverse: "favourite"),
+        ]),
+    ])
+    let tested = try StoreUnderTest(folder, model)
+    let relationship = try #require(tested.entity("Walk").relationship(named: "dogs"))
+    let dog = try tested.insert("Dog", [["name": .string("Rex")]])[0]
+    let walk = try tested.insert("Walk", [["leader": .key(dog)]])[0]
+    var links = SaveRequest.LinkChanges(entity: try tested.entity("Walk").index, relationship: relationship.index)
+    links.added = [SaveRequest.Link(source: walk, target: dog)]
+    try tested.save(SaveRequest(entities: [], links: [links]))
+    try tested.update("Dog", [(dog, 1, ["name": .string("Rex"), "favourite": .key(walk)], ["favourite"])])
+    func isRex(_ path: PropertyPath) -> QueryExpression { .comparison(.property(path), .equalTo, .constant(.string("Rex")), []) }
+    let queries: [QueryExpression] = [isRex("leader.name"), .any("dogs", isRex("name")), .any("fans", isRex("name"))]
+    for query in queries { #expect(try tested.fetch(tested.plan("Walk", query)).count == 1, "\(query)") }
+    try tested.store.close()
+    let cat = try tested.entity("Cat").index.rawValue + 1
+    _ = try SQL.rows(folder.file(), "UPDATE ZANIMAL SET Z_ENT = \(cat)")
+    let again = try StoreUnderTest(folder, model)
+    for query in queries { #expect(try again.fetch(again.plan("Walk", query)).isEmpty, "\(query)") }
+  }
+
   // MARK: A Core Data file
 
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
