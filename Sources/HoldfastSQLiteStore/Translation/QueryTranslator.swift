@@ -50,6 +50,16 @@ struct QueryTranslator {
   /// The text after FROM.
   func from(_ scope: Scope) -> String { "\(table(scope.entity.index)) AS \(scope.alias)\(scope.joins)" }
 
+  /// A condition that the row of a destination is one of its entity, beginning with AND; empty if the table has no other rows.
+  ///
+  /// Only a damaged file references an object of another entity, which counts as missing. The plus sign keeps SQLite from using the index
+  /// of `Z_ENT`.
+  private func ofEntity(_ entity: EntityIndex, _ alias: String) -> String {
+    guard model.entities[entity].rootIndex != entity else { return "" }
+    let numbers = model.entities[entity].concreteIndexes.map { String(schema.tables[$0].number) }
+    return " AND +\(alias).Z_ENT IN (\(SQLName.list(numbers[...], separator: ", ")))"
+  }
+
   /// The alias of the table at the end of to-one relationships.
   private mutating func follow(_ hops: [ManagedObjectModel.Relationship], _ scope: inout Scope) -> String {
     var alias = scope.alias
@@ -61,7 +71,9 @@ struct QueryTranslator {
         continue
       }
       let next = self.alias()
-      scope.joins += " LEFT JOIN \(table(hop.destinationIndex)) AS \(next) ON \(next).Z_PK = \(column(alias, hop.entityIndex, hop.slot))"
+      scope.joins +=
+        " LEFT JOIN \(table(hop.destinationIndex)) AS \(next) ON \(next).Z_PK = \(column(alias, hop.entityIndex, hop.slot))"
+        + ofEntity(hop.destinationIndex, next)
       scope.joined[names] = next
       alias = next
     }
@@ -119,14 +131,15 @@ struct QueryTranslator {
     let (hops, relationship) = try QueryPaths.toMany(path, scope.entity, model)
     let owner = follow(hops, &scope)
     var inner = self.scope(model.entities[relationship.destinationIndex])
-    let condition = try condition(part, &inner)
+    let condition = try condition(part, &inner), entities = ofEntity(inner.entity.index, inner.alias)
     if let inverse = model.inverse(of: relationship), !relationship.isManyToMany {
-      return "SELECT 1 FROM \(from(inner)) WHERE \(column(inner.alias, inverse.entityIndex, inverse.slot)) = \(owner).Z_PK AND \(condition)"
+      let key = column(inner.alias, inverse.entityIndex, inverse.slot)
+      return "SELECT 1 FROM \(from(inner)) WHERE \(key) = \(owner).Z_PK\(entities) AND \(condition)"
     }
     let side = schema.link(relationship)
     let link = alias()
     let links = "\(SQLName.quoted(side.table)) AS \(link) JOIN \(table(inner.entity.index)) AS \(inner.alias)"
-    let on = "\(inner.alias).Z_PK = \(link).\(SQLName.quoted(side.far))"
+    let on = "\(inner.alias).Z_PK = \(link).\(SQLName.quoted(side.far))\(entities)"
     return "SELECT 1 FROM \(links) ON \(on)\(inner.joins) WHERE \(link).\(SQLName.quoted(side.near)) = \(owner).Z_PK AND \(condition)"
   }
 
