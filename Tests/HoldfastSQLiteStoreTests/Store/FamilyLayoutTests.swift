@@ -214,6 +214,28 @@ import Testing
     for query in queries { #expect(try again.fetch(again.plan("Walk", query)).isEmpty, "\(query)") }
   }
 
+  /// The bug: SQLite used the index of `Z_ENT`, and so read all rows of the entity.
+  @Test func `a fetch of a subentity uses the index of its condition`() throws {
+    let tested = try StoreUnderTest(TemporaryFolder(), try Self.model())
+    let keeper = try tested.insert("Keeper", [["name": .string("K")]])[0]
+    func text(_ number: Int) -> StoreValue { .string("text \(number)") }
+    let queries: [(QueryExpression, index: String)] = [
+      (.comparison(.property("name"), .equalTo, .constant(text(1)), []), "Z_Cat_UNIQUE_name"),
+      (.comparison(.property("title"), .equalTo, .constant(text(1)), []), "Z_Cat_UNIQUE_title"),
+      (.membership(.property("title"), (1...20).map(text)), "Z_Cat_UNIQUE_title"),
+      (.membership(.property("title"), (1...100).map(text)), "Z_Cat_UNIQUE_title"),
+      (.between(.property("title"), text(1), text(2)), "Z_Cat_UNIQUE_title"),
+      (.comparison(.property("keeper"), .equalTo, .constant(.objectID(try tested.id("Keeper", keeper))), []), "ZANIMAL_ZKEEPER_INDEX"),
+    ]
+    for (query, index) in queries {
+      let plan = try tested.store.answers.perform(ExplanationRequest(tested.plan("Cat", query)))
+      #expect(plan.contains("USING INDEX \(index) "), "\(plan)")
+    }
+    // Without another index, that one is best.
+    let plan = try tested.store.answers.perform(ExplanationRequest(tested.plan("Cat")))
+    #expect(plan.contains("USING INDEX ZANIMAL_Z_ENT_INDEX "), "\(plan)")
+  }
+
   // MARK: A Core Data file
 
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
