@@ -177,10 +177,8 @@ import Testing
     #expect(error.code == .damaged && error.reason.contains("17 in Z_ENT"))
   }
 
-  /// The bug: conditions were tested with the row of the other entity. Other stores treat such an object as missing.
-  @Test func `a query follows no reference to an object of another entity`() throws {
-    let folder = TemporaryFolder()
-    let model = try ManagedObjectModel(entities: [
+  private static func walks() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
       EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)]),
       EntityDescription("Cat", superentity: "Animal"),
       EntityDescription(
@@ -196,22 +194,54 @@ import Testing
           .toMany("fans", to: "Dog", inverse: "favourite"),
         ]),
     ])
-    let tested = try StoreUnderTest(folder, model)
-    let relationship = try #require(tested.entity("Walk").relationship(named: "dogs"))
+  }
+
+  /// Inserts a dog that is the leader, the only dog and the only fan of a walk, and returns the keys of both.
+  private static func insertWalk(_ tested: StoreUnderTest) throws -> (dog: ObjectKey, walk: ObjectKey) {
+    let entity = try tested.entity("Walk"), relationship = try #require(entity.relationship(named: "dogs"))
     let dog = try tested.insert("Dog", [["name": .string("Rex")]])[0]
     let walk = try tested.insert("Walk", [["leader": .key(dog)]])[0]
-    var links = SaveRequest.LinkChanges(entity: try tested.entity("Walk").index, relationship: relationship.index)
+    var links = SaveRequest.LinkChanges(entity: entity.index, relationship: relationship.index)
     links.added = [SaveRequest.Link(source: walk, target: dog)]
-    try tested.save(SaveRequest(entities: [], links: [links]))
+    try tested.save(SaveRequest(links: [links]))
     try tested.update("Dog", [(dog, 1, ["name": .string("Rex"), "favourite": .key(walk)], ["favourite"])])
+    return (dog, walk)
+  }
+
+  /// Changes the dog's entity in the file, as damage would.
+  private static func turnDogIntoCat(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
+    let cat = try #require(model.entity(named: "Cat")).index.rawValue + 1
+    _ = try SQL.rows(folder.file(), "UPDATE ZANIMAL SET Z_ENT = \(cat)")
+  }
+
+  /// The bug: conditions were tested with the row of the other entity. Other stores treat such an object as missing.
+  @Test func `a query follows no reference to an object of another entity`() throws {
+    let folder = TemporaryFolder(), model = try Self.walks(), tested = try StoreUnderTest(folder, model)
+    _ = try Self.insertWalk(tested)
     func isRex(_ path: PropertyPath) -> QueryExpression { .comparison(.property(path), .equalTo, .constant(.string("Rex")), []) }
     let queries: [QueryExpression] = [isRex("leader.name"), .any("dogs", isRex("name")), .any("fans", isRex("name"))]
     for query in queries { #expect(try tested.fetch(tested.plan("Walk", query)).count == 1, "\(query)") }
     try tested.store.close()
-    let cat = try tested.entity("Cat").index.rawValue + 1
-    _ = try SQL.rows(folder.file(), "UPDATE ZANIMAL SET Z_ENT = \(cat)")
+    try Self.turnDogIntoCat(folder, model)
     let again = try StoreUnderTest(folder, model)
     for query in queries { #expect(try again.fetch(again.plan("Walk", query)).isEmpty, "\(query)") }
+  }
+
+  /// The bug: the row of a cat was returned as that of a dog, which didn't exist otherwise.
+  @Test(arguments: ["dogs", "fans"]) func `rows of destinations don't include those of another entity`(_ name: String) throws {
+    let folder = TemporaryFolder(), model = try Self.walks(), tested = try StoreUnderTest(folder, model)
+    let (dog, walk) = try Self.insertWalk(tested)
+    func answer(_ tested: StoreUnderTest) throws -> RelationshipAnswer {
+      let entity = try tested.entity("Walk"), relationship = try #require(entity.relationship(named: name))
+      let request = RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: [walk], acceptsRows: true)
+      return try tested.store.relationships(request, in: try tested.store.beginRead(.latest, options: .none), options: .none)
+    }
+    #expect(try answer(tested).targets == [dog] && answer(tested).rows.map(\.count) == [1])
+    try tested.store.close()
+    try Self.turnDogIntoCat(folder, model)
+    let again = try StoreUnderTest(folder, model), found = try answer(again)
+    #expect(found.targets == [dog] && found.rows.isEmpty)
+    #expect(try again.row("Dog", dog) == nil)
   }
 
   /// The bug: SQLite used the index of `Z_ENT`, and so read all rows of the entity.
