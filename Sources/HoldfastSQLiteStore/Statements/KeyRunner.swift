@@ -148,6 +148,8 @@ struct KeyRunner {
     let statement = try targetRows(relationship, destination)
     let (builder, decoder) = (store.builder(destination), store.decoders[destination.index])
     let keyColumn = relationship.isManyToMany ? destination.slots.count + 2 : 0
+    // In a damaged file, a row of another entity with the same root may be a destination. It counts as missing.
+    let table = store.schema.tables[destination.index], readsEntity = table.isShared && !relationship.isManyToMany
     var (offsets, targets, batches): ([Int32], [ObjectKey], [RowBatch]) = ([], [], [])
     offsets.reserveCapacity(sources.count + 1)
     offsets.append(0)
@@ -165,6 +167,7 @@ struct KeyRunner {
         if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }
         // A link may point to a missing row, because of another program's fault.
         if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
+        if readsEntity && statement.int64(destination.slots.count + 2) != table.number { continue }
         if sources.count > 1 && !delivered.insert(target).inserted { continue }
         // A row that can't be decoded is refused when it is read. It doesn't affect the others.
         guard (try? decoder.append(statement, to: builder)) != nil else { continue }
@@ -189,10 +192,15 @@ struct KeyRunner {
     let shape = StatementShape(.targetRows, entity: relationship.entityIndex, relationship: relationship.index)
     return try connection.statement(shape) {
       let (table, near, far) = places(relationship), columns = store.columns(destination.index, alias: "t0")
-      return relationship.isManyToMany
-        ? "SELECT \(columns), l.\(far) FROM \(table) AS l LEFT JOIN \(store.table(destination.index)) AS t0 ON t0.Z_PK = l.\(far) "
-          + "WHERE l.\(near) = ?1\(existence(relationship, near, alias: "l"))"
-        : "SELECT \(columns) FROM \(table) AS t0 WHERE t0.\(near) = ?1\(existence(relationship, near, alias: "t0"))"
+      let stored = store.schema.tables[destination.index]
+      guard relationship.isManyToMany else {
+        return "SELECT \(columns)\(stored.isShared ? ", t0.Z_ENT" : "") FROM \(table) AS t0 "
+          + "WHERE t0.\(near) = ?1\(existence(relationship, near, alias: "t0"))"
+      }
+      let isOfEntity = stored.isShared ? " AND +t0.Z_ENT = \(stored.number)" : ""
+      return "SELECT \(columns), l.\(far) FROM \(table) AS l "
+        + "LEFT JOIN \(store.table(destination.index)) AS t0 ON t0.Z_PK = l.\(far)\(isOfEntity) "
+        + "WHERE l.\(near) = ?1\(existence(relationship, near, alias: "l"))"
     }
   }
 
