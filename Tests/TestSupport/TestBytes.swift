@@ -23,9 +23,12 @@ package enum TestBytes {
       && (0...bytes.count - part.count).contains { bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part) }
   }
 
-  /// Bytes without a short period, different for each seed.
+  /// Bytes with a period of 16 MiB, different for each seed.
   package static func pattern(_ seed: Int64, _ count: Int) -> [UInt8] {
-    (0..<Int64(count)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 17 &+ $0 >> 8) }
+    (0..<Int64(count)).map { place -> UInt8 in
+      let pages = place >> 8 &+ (place >> 16) &* 7
+      return UInt8(truncatingIfNeeded: place &* 31 &+ seed &* 17 &+ pages)
+    }
   }
 
   /// A text of random letters.
