@@ -187,6 +187,37 @@ import Testing
     #expect(disk.openCount == 0)
   }
 
+  /// The bytes of a version are copied a megabyte at a time.
+  @Test func aLongVersionIsMovedWhole() throws {
+    let disk = SimulatedFileSystem(), long = TestBytes.pattern(3, (2 << 20) + 77)
+    let file = try DurableFile(path: "/store", options: options(3, disk)), other = try DurableFile(path: "/copy", options: options(3, disk))
+    try file.replace(long)
+    try file.replace([2])
+    try other.replace([3])
+    try remove(file, movingBackupsTo: other)
+    #expect(contents(disk).keys.sorted() == ["copy", "copy~1"])
+    // Compared outside of #expect, so that a failure doesn't print two million bytes.
+    let isWhole = TestBytes.areEqual(disk.contents(of: "copy~1") ?? [], long)
+    #expect(isWhole)
+    file.close()
+    other.close()
+  }
+
+  @Test func aMovedVersionIsDurableBeforeItIsRemovedFromItsFormerPlace() throws {
+    let disk = SimulatedFileSystem(), (file, other) = try pair(disk)
+    disk.startRecording()
+    try remove(file, movingBackupsTo: other)
+    let steps = disk.calls.filter { [.synchronize, .rename, .unlink].contains($0.operation) }.map { call in
+      "\(call.operation) \(call.name.hasSuffix(".tmp") ? "temporary" : call.name)"
+    }
+    let moves = ["store~3", "store~2", "store~1"].flatMap { name in
+      ["synchronize temporary", "rename temporary", "synchronize /", "unlink \(name)"]
+    }
+    #expect(steps == moves + ["unlink store", "synchronize /"])
+    file.close()
+    other.close()
+  }
+
   @Test(arguments: [StoreFileOperation.openForReading, .read, .create, .write, .synchronize, .rename, .unlink])
   func RC1_versionsWhoseMoveFailsAreMovedByTheNextAttempt(operation: StoreFileOperation) throws {
     var failures = 0

@@ -66,6 +66,36 @@ import Testing
     }
   }
 
+  /// Simulated, so that the user needs no rights of its own.
+  @Test func whatCannotBeKeptGivesNoUserRights() throws {
+    typealias Access = (fault: FileFault?, owner: UInt32, group: UInt32, permissions: UInt32)
+    let cases: [Access] = [
+      (nil, 17, 18, 0o6674),
+      // The entries of an access list may have refused rights to members of the group.
+      (FileFault(.copyAttributes, .error(EPERM)), 17, 18, 0o6644),
+      // Only the owner can't be kept.
+      (FileFault(.setOwner, .error(EPERM)), 0, 18, 0o674),
+      (FileFault(.setOwner, .error(EPERM), isPersistent: true), 0, 0, 0o644),
+    ]
+    for (fault, owner, group, permissions) in cases {
+      let disk = SimulatedFileSystem(), folder = try disk.openDirectory("/")
+      disk.setContents(of: "store", [1])
+      let former = try disk.openLockFile("store", in: folder)
+      try disk.setOwner(17, group: 18, of: former)
+      try disk.setPermissions(0o6674, of: former)
+      try disk.close(former)
+      let file = try DurableFile(path: "/store", options: DurableFileOptions(fileSystem: disk))
+      _ = try file.contents()
+      if let fault { disk.inject(fault) }
+      try file.replace([2])
+      let status = try disk.status(of: "store", in: folder)
+      #expect(disk.contents(of: "store") == [2])
+      #expect(
+        [status.owner, status.group, status.permissions] == [owner, group, permissions],
+        "\(String(describing: fault)): \(String(status.permissions, radix: 8))")
+    }
+  }
+
   @Test func extendedAttributesAreKept() throws {
     #if os(Linux)
       typealias SetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32) -> Int32
@@ -174,6 +204,13 @@ import Testing
       let after = try file.contents()
       precondition(before == [1] && after == [1])
     }
+  }
+
+  @Test func aFileWhoseNameLeavesNoRoomForTemporaryFilesCanOnlyBeRead() throws {
+    let path = folder.file(String(repeating: "n", count: 255))
+    TestFile.write([1], to: path)
+    #expect(storeError { try DurableFile(path: path) }?.code == .invalidPath)
+    #expect(try DurableFile(path: path, options: DurableFileOptions(isReadOnly: true)).contents() == [1])
   }
 
   // MARK: RE3

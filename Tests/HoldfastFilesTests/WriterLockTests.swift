@@ -1,0 +1,52 @@
+import HoldfastFiles
+import HoldfastStore
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// The lock file is the one that has the name now, also if another program removes it.
+@Suite struct WriterLockTests {
+  /// Removes the lock file when it has been locked.
+  private final class RemovingFileSystem: ForwardingFileSystem {
+    let disk = SimulatedFileSystem()
+    var base: any StoreFileSystem { disk }
+    /// The number of removals to come. Guarded because calls come from any thread.
+    private let rest: Mutex<Int>
+
+    init(removals: Int) { rest = Mutex(removals) }
+
+    func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
+      try base.lock(file, timeout: timeout)
+      let removes = rest.withLock { rest in
+        rest -= 1
+        return rest >= 0
+      }
+      if removes { disk.setContents(of: file.name, nil) }
+    }
+  }
+
+  private func file(_ fileSystem: RemovingFileSystem, timeout: Duration) throws -> DurableFile {
+    try DurableFile(path: "/store", options: DurableFileOptions(lockTimeout: timeout, fileSystem: fileSystem))
+  }
+
+  @Test func aLockOfARemovedFileIsTakenAgain() throws {
+    let fileSystem = RemovingFileSystem(removals: 3), file = try file(fileSystem, timeout: .seconds(1))
+    do {
+      let first = try file.beginReplacing()
+      #expect(fileSystem.disk.names == [".store.lock"])
+      #expect(storeError { try file.beginReplacing() }?.code == .locked)
+      first.abort()
+    }
+    try file.replace([1])
+    file.close()
+    #expect(fileSystem.disk.openCount == 0)
+  }
+
+  @Test func aLockFileThatIsAlwaysRemovedIsARetryableErrorAfterTheTimeout() throws {
+    let fileSystem = RemovingFileSystem(removals: .max), file = try file(fileSystem, timeout: .seconds(0.05))
+    let error = storeError { try file.beginReplacing() }
+    #expect(error?.code == .locked && error?.isRetryable == true)
+    file.close()
+    #expect(fileSystem.disk.openCount == 0)
+  }
+}
