@@ -196,6 +196,38 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// The store goes on with an older version. Its later saves don't contain the version that it had saved before.
+  @Test(arguments: FileStore.wholeFile)
+  func RD3_aVersionThatAnOlderOneHadReplacedIsNotOverwrittenLater(store: FileStore) throws {
+    func put(_ version: [UInt8]) throws {
+      try TemporaryFolder.write(version, to: folder.file("version"))
+      #expect(rename(folder.file("version"), path) == 0)
+    }
+    let context = try opened(store)
+    let older = try TemporaryFolder.read(path)
+    try ships(context)[0].name = "Newer"
+    try context.save()
+    let newer = try TemporaryFolder.read(path)
+    try put(older)
+    try ships(context)[0].tons = 5
+    #expect(throws: PersistenceError.self) { try context.save() }
+    context.reset()
+    let ship = try ships(context)[0]
+    #expect(ship.name != "Newer")
+    // The row gets the version that it has in the newer file.
+    ship.name = "Ours"
+    try context.save()
+    try put(newer)
+    ship.tons = 77
+    for _ in 0..<2 {
+      let error = try #require(throws: StoreError.self) { try context.save() }
+      #expect(error.code == .storeReplaced && error.path == path && context.hasChanges, "\(error)")
+    }
+    let isNewer = try TemporaryFolder.read(path) == newer
+    #expect(isNewer)
+    try context.persistentStoreCoordinator.close()
+  }
+
   /// Two copies diverged, so rows with equal versions may differ.
   @Test(arguments: FileStore.wholeFile, [0, 1, 3])
   func RD3_aDivergedVersionIsNotOverwritten(store: FileStore, further: Int) throws {
