@@ -91,6 +91,25 @@ import Testing
     #expect(throws: StoreError.self) { try tables.prepare(request) }
   }
 
+  @Test(arguments: [2, 1] as [ObjectKey]) func oneKeyOfNewRowsInTwoTablesIsRefused(_ key: ObjectKey) throws {
+    let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "KEY-SPACE-TESTS", model: model), keySpace: .store)
+    let tables = TableStore(TableGeneration(empty: schema))
+    var request = SaveRequest()
+    for (name, key) in [("Ship", 1), ("Port", key)] as [(String, ObjectKey)] {
+      let entity = try #require(model.entity(named: name)), builder = RowBatchBuilder(entity: entity, identity: schema.identity)
+      try builder.append(key: key, version: 1, values: [])
+      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      changes.inserted = [builder.seal()]
+      request.entities.append(changes)
+    }
+    if key == 1 {
+      #expect(throws: StoreError.self) { try tables.prepare(request) }
+    } else {
+      try tables.prepare(request).publish()
+      #expect(tables.generation?.number == 1)
+    }
+  }
+
   /// The bug: each new key was looked up in all tables.
   @Test func newRowsTakeNoLongerWithManyTables() throws {
     func time(_ count: Int) throws -> Duration {

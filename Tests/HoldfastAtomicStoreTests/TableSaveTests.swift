@@ -37,6 +37,37 @@ import Testing
     #expect(second.adjacencies[forward].count == expected.count && second.adjacencies[backward].count == expected.count)
   }
 
+  /// Derived values change without a new version of the row.
+  @Test func aChangedDerivedValueIsAChangeOfItsObject() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("text", .string, isOptional: true), .derived("upper", .string, "uppercase:(text)")])
+    ])
+    let identity = StoreIdentity.intern(storeUUID: "TABLE-SAVE-TESTS-OF-DERIVED-VALUES", model: model)
+    let note = try #require(model.entity(named: "Note")), upper = try #require(note.slot(named: "upper"))
+    func rows(_ keys: [ObjectKey], upper value: String) throws -> RowBatch {
+      let builder = RowBatchBuilder(entity: note, identity: identity)
+      for key in keys {
+        try builder.append(key: key, version: 1, values: note.slots.map { $0.name == "upper" ? .string(value) : .string("a") })
+      }
+      return builder.seal()
+    }
+    var insertion = SaveRequest.EntityChanges(entity: note.index)
+    insertion.inserted = [try rows([1, 2], upper: "A")]
+    let schema = TableSchema(model: model, identity: identity)
+    let saved = try TableSave.next(SaveRequest(entities: [insertion]), after: TableGeneration(empty: schema))
+    for (value, updated) in [("A", []), ("B", [identity.objectID(entity: note, key: 2)])] as [(String, [ManagedObjectID])] {
+      var changes = SaveRequest.EntityChanges(entity: note.index)
+      changes.derived = [
+        SaveRequest.DerivedRows(rows: try rows([2], upper: value), setSlots: [upper.bit], addedSlots: [0], wordsPerRow: 1)
+      ]
+      let next = try TableSave.next(SaveRequest(entities: [changes]), after: saved)
+      #expect(next.row(entity: note.index, key: 2)?.version == 1)
+      #expect(next.change(since: saved, atMost: 1) == StoreChange(updated: updated))
+      #expect((next.change(since: saved, atMost: 0) == nil) == !updated.isEmpty)
+    }
+  }
+
   /// The bug: slots of the named entity were read from the row of the other one, which doesn't have them.
   @Test func aRowOfAnotherEntityIsNeitherUpdatedNorDeleted() throws {
     let model = try ManagedObjectModel(entities: [
