@@ -168,6 +168,19 @@ import Testing
     #expect(try place.context().fetchOne(Dog.self, sortedBy: \.name)?.owner == nil)
   }
 
+  /// Both ends have recorded the link, which is in the row of neither.
+  @Test(arguments: TestStore.allCases) func aLinkThatIsStoredInNoRowIsALossWithOneOfItsEnds(_ store: TestStore) throws {
+    let place = try filled(store)
+    func changed() throws -> Dog {
+      let context = try place.context(), dogs = try context.fetch(Dog.self, sortedBy: \.name)
+      dogs[0].friends.insert(dogs[1])
+      return dogs[0]
+    }
+    let dog = try changed()
+    let error = #expect(throws: PersistenceError.self) { try dog.managedObjectContext.save() }
+    #expect(error?.code == .lostChanges)
+  }
+
   @Test func anObservationThatIsKeptKeepsNothingAlive() throws {
     let place = try filled(.memory)
     weak var core: ContextCore?

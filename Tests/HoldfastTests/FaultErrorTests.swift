@@ -121,6 +121,21 @@ import Testing
     #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 1)
   }
 
+  @Test(arguments: TestStore.allCases) func theErrorNamesAllUnreadObjectsAndTheFirstCause(_ store: TestStore) throws {
+    let scene = try scene(store), context = scene.context
+    try context.refresh(scene.ann, mergeChanges: false)
+    context.persistentStoreCoordinator.rowCache.removeAll()
+    copyUnreadAge(scene)
+    let later = StoreError(.inputOutput, operation: "read", reason: "The test says so.")
+    scene.failing.fail(.rows, with: later)
+    scene.failing.fail(.beginRead, with: later)
+    scene.rex.name = scene.ann.name
+    scene.failing.clear()
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .unreadValues && error.objectID == nil && error.objectIDs == [scene.fido.objectID, scene.ann.objectID])
+    #expect((error.cause as? StoreError)?.code == .locked && error.reason.contains("2 objects"))
+  }
+
   @Test(arguments: TestStore.allCases) func whatWasReadInCallbacksOfTheSaveCounts(_ store: TestStore) throws {
     let scene = try scene(store), context = scene.context, (rex, fido) = (scene.rex, scene.fido)
     let observation = context.onWillSave { _ in

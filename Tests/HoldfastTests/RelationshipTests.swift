@@ -228,6 +228,25 @@ import Testing
     #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Room")) == 0)
   }
 
+  /// A deletion changes other objects only when its delete rules are applied.
+  @Test(arguments: TestStore.withChild) func refreshingAnObjectWhoseOwnerIsAboutToBeDeletedIsNoChange(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
+      EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let houseThere = try setup.insert(entityNamed: "House"), roomThere = try setup.insert(entityNamed: "Room")
+    try roomThere.setValue(houseThere, forKey: "house")
+    try setup.save()
+    let context = try place.context()
+    let house = try context.existingObject(with: houseThere.objectID), room = try context.existingObject(with: roomThere.objectID)
+    context.delete(house)
+    try context.refresh(room, mergeChanges: false)
+    #expect(room.isFault && !room.hasChanges)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.coreDataCode == 1570 && error.property == "house" && error.objectID == room.objectID)
+  }
+
   @Test(arguments: TestStore.withChild) func theOwnerWhoseDeletionIsDiscardedKeepsAnObjectThatRequiresIt(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house")]),

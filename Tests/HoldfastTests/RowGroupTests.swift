@@ -33,6 +33,11 @@ import Testing
     #expect(!isOtherFound)
   }
 
+  @Test func aRowByItselfIsThatOfItsPosition() throws {
+    let keys = (Int64(1)...7).map { ObjectKey($0) }, group = try group(keys)
+    for (position, key) in keys.enumerated() { #expect(group.alone(at: position).keys == [key]) }
+  }
+
   @Test(arguments: [8, 9, 1_000]) func ofSeveralRowsWithTheSameKeyTheFirstIsFound(count: Int) throws {
     let group = try group((1..<Int64(count)).map { ObjectKey($0) } + [2])
     #expect(group.count == count)
