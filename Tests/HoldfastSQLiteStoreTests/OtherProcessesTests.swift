@@ -45,11 +45,16 @@ import Testing
       if let change = others.look() { reports.all.withLock { $0.append(change) } }
     }
 
+    /// The types of changes, as in Core Data's table.
+    enum Kind: Int { case insertion, update, deletion }
+
     /// Commits a transaction that changes one object, as another process would do.
-    func commit(_ transaction: Int, ofObject key: Int) throws { try commit(transaction, ofObjects: key...key) }
+    func commit(_ transaction: Int, _ kind: Kind = .update, ofObject key: Int) throws {
+      try commit(transaction, kind, ofObjects: key...key)
+    }
 
     /// Commits a transaction that changes objects with consecutive keys, as another process would do.
-    func commit(_ transaction: Int, ofObjects keys: ClosedRange<Int>) throws {
+    func commit(_ transaction: Int, _ kind: Kind = .update, ofObjects keys: ClosedRange<Int>) throws {
       let table = open.schema.tables[EntityIndex(0)]
       try open.writing("test") { writer in
         try writer.begin(.immediate)
@@ -57,15 +62,15 @@ import Testing
         try writer.runScript(
           "WITH RECURSIVE numbers(n) AS (VALUES (\(keys.lowerBound)) UNION ALL SELECT n + 1 FROM numbers WHERE n < \(keys.upperBound)) "
             + "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
-            + "SELECT \(transaction) * 100000 + n, 16001, 1, \(table.number), n, \(transaction) FROM numbers")
+            + "SELECT \(transaction) * 100000 + n, 16001, \(kind.rawValue), \(table.number), n, \(transaction) FROM numbers")
         try writer.commit()
       }
     }
 
     /// Commits a transaction that changes objects with consecutive keys, as this store does.
-    func commitOwn(_ transaction: Int, ofObjects keys: ClosedRange<Int>) throws {
+    func commitOwn(_ transaction: Int, _ kind: Kind = .update, ofObjects keys: ClosedRange<Int>) throws {
       try others.committing(Int64(transaction)) { () throws(StoreError) in
-        do { try commit(transaction, ofObjects: keys) } catch { Issue.record(error) }
+        do { try commit(transaction, kind, ofObjects: keys) } catch { Issue.record(error) }
       }
     }
   }
@@ -304,6 +309,25 @@ import Testing
     }
     #expect(await eventually { reporting.reportedKeys.contains(7) })
     #expect(Set(reporting.reportedKeys) == [7] && !reporting.all.contains(where: \.mayIncludeOthers))
+    try reporting.store.close()
+  }
+
+  @Test func severalChangesOfAnObjectAreReportedAsOne() async throws {
+    let reporting = try Reporting(folder, Self.oneReader)
+    try await withoutLooks(reporting) {
+      try reporting.commit(1, .insertion, ofObject: 5)
+      try reporting.commit(2, .update, ofObject: 5)
+      try reporting.commit(3, .update, ofObject: 6)
+      try reporting.commit(4, .deletion, ofObject: 6)
+      // This store has deleted it since.
+      try reporting.commit(5, .update, ofObject: 7)
+      try reporting.commitOwn(6, .deletion, ofObjects: 7...7)
+    }
+    #expect(await eventually { !reporting.all.isEmpty })
+    for change in reporting.all {
+      let keys = [change.inserted, change.updated, change.deleted].map { $0.map(\.key.rawValue) }
+      #expect(keys == [[5], [], [6]] && !change.mayIncludeOthers)
+    }
     try reporting.store.close()
   }
 

@@ -174,6 +174,91 @@ import Testing
     }
   }
 
+  // MARK: Compiled statements
+
+  /// A compiled statement is found by the shape of a query, which is made without its text.
+  @Test func `a compiled statement is used for no other query`() throws {
+    let folder = TemporaryFolder()
+    let tested = try StoreUnderTest(folder, try ManagedObjectModel(entities: RandomGraph.entities))
+    let open = try tested.store.opened("test"), connection = try open.database.connectForCompaction()
+    defer { connection.close() }
+    for plan in try QueryTests.differentPlans(tested) {
+      let fresh = try open.database.connectForCompaction()
+      defer { fresh.close() }
+      let expected = try FetchRunner(store: open, connection: fresh).statement(for: plan)?.sql
+      let found = try FetchRunner(store: open, connection: connection).statement(for: plan)?.sql
+      #expect(found != nil && found == expected, "\(plan)")
+    }
+    withExtendedLifetime(tested) {}
+  }
+
+  /// Plans whose texts differ by one part. Similar ones follow each other, so that the earlier one is still compiled.
+  private static func differentPlans(_ tested: StoreUnderTest) throws -> [FetchPlan] {
+    var plans = try similarPredicates().map { try tested.plan("Item", $0) }
+    for term in [
+      SortTerm("s"), SortTerm("s", isAscending: false), SortTerm("s", folding: .caseInsensitive), SortTerm("s2"), SortTerm("owner.name"),
+      SortTerm("owner.boss.name"),
+    ] {
+      for (limit, offset) in [(nil, 0), (5, 0), (nil, 3), (5, 3)] as [(Int?, Int)] {
+        var plan = try tested.plan("Item")
+        (plan.sorts, plan.limit, plan.offset) = ([term], limit, offset)
+        plans.append(plan)
+      }
+    }
+    let item = try tested.entity("Item"), group = try #require(item.slot(named: "i16"))
+    var outputs: [FetchOutput] = [.rows, .keys, .count]
+    for name in ["i64", "r", "s"] {
+      let slot = try #require(item.slot(named: name))
+      outputs.append(.aggregates(AggregatePlan(groupBy: [], columns: [.count(slot: slot)])))
+      outputs.append(.aggregates(AggregatePlan(groupBy: [group], columns: [.group(slot: group), .maximum(slot: slot)])))
+    }
+    for output in outputs {
+      var plan = try tested.plan("Item")
+      plan.output = output
+      plans += [plan, plan]
+    }
+    return plans
+  }
+
+  private static func similarPredicates() -> [QueryExpression] {
+    func number(_ value: StoreValue, _ op: ComparisonOperator = .equalTo, _ path: PropertyPath = "i64") -> QueryExpression {
+      .comparison(.property(path), op, .constant(value), [])
+    }
+    let one = number(.int64(1)), two = number(.int64(1), .equalTo, "i16"), half = number(.double(0.5), .equalTo, "r")
+    var predicates: [QueryExpression] = [
+      .literal(true), .literal(false), .property("b"), .not(.property("b")), .and([]), .or([]),
+      .and([.or([one, two]), half]), .and([.or([one]), two, half]), .or([.and([one, two]), half]), .or([.and([one]), two, half]),
+      .any("near", one), .all("near", one), .any("far", one), .all("far", one), .any("owner.items", one), .all("owner.items", one),
+      .between(.property("i64"), .int64(1), .int64(2)), .between(.property("i64"), .double(0.5), .int64(2)),
+      .between(.property("i64"), .int64(1), .double(2.5)), .between(.property("i64"), .null, .int64(2)),
+      number(.int64(1), .equalTo, "owner.age"), number(.int64(1), .equalTo, "owner.boss.age"),
+    ]
+    let orders: [ComparisonOperator] = [.equalTo, .notEqualTo, .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo]
+    // A whole number, one between two, one that no column has, and none.
+    let values: [StoreValue] = [.int64(1), .double(1.5), .double(.nan), .null], lists: [PropertyPath] = ["near", "far", "owner.items"]
+    for op in orders {
+      for value in values { predicates.append(number(value, op)) }
+      for path in lists {
+        predicates.append(.comparison(.count(path), op, .constant(.int64(1)), []))
+        predicates.append(.comparison(.remainder(.count(path), 2), op, .constant(.int64(1)), []))
+      }
+    }
+    let foldings: [TextFolding] = [[], .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
+    let text = QueryExpression.property("s"), others: [QueryExpression] = [.property("s2"), .property("owner.name")]
+    for op in orders + [.beginsWith, .endsWith, .contains] {
+      for folding in foldings {
+        for part in ["a", ""] { predicates.append(.comparison(text, op, .constant(.string(part)), folding)) }
+        for other in others { predicates.append(.comparison(text, op, other, folding)) }
+      }
+    }
+    for count in [0, 1, 2, 3, 5, 40] as [Int64] {
+      let list = (0..<count).map { StoreValue.int64($0) }
+      predicates.append(.membership(.property("i64"), list))
+      predicates.append(.membership(.property("i64"), list + [.null]))
+    }
+    return predicates
+  }
+
   @Test func `a sum of integers is exact in any order of the rows, and so is the average`() throws {
     for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max]] {
       let folder = TemporaryFolder()
