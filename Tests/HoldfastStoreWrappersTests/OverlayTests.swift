@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastRowStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
@@ -115,6 +116,21 @@ import Testing
     let overlay = try context(.overlay(over: below.wrapped { MisfitStore($0, RowLayout([])) }))
     let error = #expect(throws: StoreError.self) { try all("Person", overlay) }
     #expect(error?.code == .damaged)
+    try overlay.persistentStoreCoordinator.close()
+  }
+
+  /// Such keys are those of objects that are inserted in the overlay.
+  @Test func aStoreWithLargeKeysCannotBeBelow() throws {
+    let contents = MinimalStore.Contents()
+    let below = StoreDescription.rowStore("minimal", firstKey: ObjectKey(1 << 48)) { MinimalStore(contents: contents) }
+    let filled = try context(below)
+    _ = try filled.insert(entityNamed: "Pet")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+
+    let overlay = try context(.overlay(over: below))
+    let error = #expect(throws: StoreError.self) { try all("Pet", overlay) }
+    #expect(error?.code == .unsupportedModel)
     try overlay.persistentStoreCoordinator.close()
   }
 
