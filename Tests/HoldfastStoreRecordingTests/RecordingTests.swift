@@ -232,7 +232,7 @@ import Testing
   /// Changes requests to the store below, as an author's mistake does.
   private final class FlawedStore: ForwardingStore {
     enum Flaw: String, CaseIterable, Sendable {
-      case dropsUpdates, dropsLinks, wrongLimit, wrongOrder, wrongCount, keepsDeleted, missingConflict
+      case dropsUpdates, dropsLinks, swapsSources, wrongLimit, wrongOrder, wrongCount, keepsDeleted, missingConflict
     }
     let base: any IncrementalStore
     private let flaw: Flaw
@@ -261,6 +261,20 @@ import Testing
       if flaw == .wrongCount, plan.output == .count { plan.predicate = nil }
       try base.fetch(plan, in: view, options: options, into: sink)
     }
+
+    /// With the flaw, the last source has the destinations of the first one, and so on.
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      if flaw != .swapsSources { return answer }
+      var offsets: [Int32] = [0], targets: [ObjectKey] = [], orderKeys: [Int64] = []
+      for place in request.sources.indices.reversed() {
+        let positions = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
+        targets += answer.targets[positions]
+        orderKeys += answer.orderKeys?[positions] ?? []
+        offsets.append(Int32(targets.count))
+      }
+      return RelationshipAnswer(offsets: offsets, targets: targets, orderKeys: answer.orderKeys == nil ? nil : orderKeys)
+    }
   }
 
   @Test(arguments: FlawedStore.Flaw.allCases, [StoreRecorder.Answers.values, .digests])
@@ -271,7 +285,9 @@ import Testing
     let report = try StoreRecording(path: path).replay(on: flawed)
     let first = try #require(report.differences.first, "\(report)")
     let line = try folder.text("run.recording").split(separator: "\n")[first.line - 1]
-    let kinds: [FlawedStore.Flaw: String] = [.dropsLinks: "relationships", .missingConflict: "prepare"]
+    let kinds: [FlawedStore.Flaw: String] = [
+      .dropsLinks: "relationships", .swapsSources: "relationships", .missingConflict: "prepare",
+    ]
     #expect(line.hasPrefix("{\"begin\":{\"request\":{\"\(kinds[flaw] ?? "fetch")"), "\(flaw): \(report)\n\(line.prefix(60))")
     #expect(!"\(report)".contains("Renamed"))
   }
