@@ -57,6 +57,7 @@ extension OpenedFile {
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
       written.hasGoneOn = true
+      written.mayHaveEarlierKeys = true
     }
     note(loaded.header, loaded.history)
     remember(.none)

@@ -41,15 +41,25 @@ extension OpenedFile {
     }
   }
 
-  /// Prepares the tables. If an inserted key already exists because another process replaced the file, throws a retryable error.
+  /// Prepares the tables. If an inserted key already exists because another process replaced the file, throws `storeReplaced`.
+  ///
+  /// The error is retryable only once for each version of another process: the next save reserves keys after reading the version, so only
+  /// objects that already had a permanent ID can still have such a key.
   func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
     do {
       return try tables.prepare(request) { next, base in spilled?.keeping(next, after: base) ?? next }
     } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
+      let isRetryable = written.withLock { written in
+        defer { written.mayHaveEarlierKeys = false }
+        return written.mayHaveEarlierKeys
+      }
       throw StoreError(
         .storeReplaced, operation: "save",
         reason: "Another program replaced the file with a version in which other objects have the keys of this save's new objects. "
-          + "Save again: the new objects get other keys.", cause: error, isRetryable: true)
+          + (isRetryable
+            ? "Save again: new objects without a permanent ID get other keys."
+            : "They had permanent IDs before the save. Delete them and insert others."),
+        cause: error, isRetryable: isRetryable)
     }
   }
 

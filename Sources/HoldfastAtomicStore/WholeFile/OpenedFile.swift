@@ -59,6 +59,8 @@ final class OpenedFile: Sendable {
     var deferredCount = 0
     /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
+    /// Whether the keys of a save may have been reserved for it before the version of another process was read.
+    var mayHaveEarlierKeys = false
     /// The file that this process last wrote, or opened page by page. A save copies unchanged sections from it. It remains valid for
     /// unchanged rows even if another file has replaced it.
     var saved: SavedSource = .none

@@ -28,10 +28,13 @@ import Testing
 
   /// Copies the folder, changes the copy in another process, and renames the copy's file over the store's file. Keys reserved in the copy's
   /// lock file are lost.
-  private func replaceByLaterVersion(_ store: FileStore, _ change: Change) async throws {
+  ///
+  /// - Parameter meanwhile: What happens after the copy was made.
+  private func replaceByLaterVersion(_ store: FileStore, _ change: Change, meanwhile: () throws -> Void = {}) async throws {
     let copy = folder.path + "-copy"
     try FileManager.default.copyItem(atPath: folder.path, toPath: copy)
     defer { try? FileManager.default.removeItem(atPath: copy) }
+    try meanwhile()
     await #expect(processExitsWith: .success) {
       [path = copy + "/harbour" as String, store = store as FileStore, change = change as Change] in
       let context = try Harbour.context(store.description(at: path))
@@ -121,6 +124,26 @@ import Testing
     let added = try ships(again).filter { !$0.name.hasPrefix("Ship") }
     #expect(added.map(\.number) == [100, 101, 102, 200, 201] && added.map(\.routes.count) == [1, 0, 0, 0, 0])
     #expect(Set(try ships(again).map(\.objectID)).count == 15)
+    try again.persistentStoreCoordinator.close()
+  }
+
+  /// The bug: each save said that the next one would succeed.
+  @Test(arguments: FileStore.wholeFile)
+  func RD3_anObjectWhosePermanentIDALaterVersionHasIsRefusedForGood(store: FileStore) async throws {
+    let context = try opened(store), ship = context.insert(Ship.self)
+    (ship.name, ship.number) = ("Ours", 100)
+    try await replaceByLaterVersion(store, .insert([200])) { try context.obtainPermanentIDs(for: [ship]) }
+    for isRetryable in [true, false, false] {
+      let error = try #require(throws: StoreError.self) { try context.save() }
+      #expect(error.code == .storeReplaced && error.isRetryable == isRetryable && error.path == path && context.hasChanges, "\(error)")
+    }
+    context.delete(ship)
+    let other = context.insert(Ship.self)
+    (other.name, other.number) = ("Ours", 100)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: path))
+    #expect(try ships(again).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])
     try again.persistentStoreCoordinator.close()
   }
 
