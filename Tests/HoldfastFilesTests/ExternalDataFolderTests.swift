@@ -43,17 +43,38 @@ import Testing
     return id
   }
 
+  /// Deletes the row whose value is in a file.
+  private func delete(_ id: UUID, from folder: ExternalDataFolder) throws {
+    var changes = SaveRequest.EntityChanges(entity: 0), request = SaveRequest()
+    changes.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
+    request.entities = [changes]
+    try ExternalDataSave(request, model: model, folder: folder) { _, _, slots in slots.map { _ in id } }.finish(.committed)
+  }
+
+  @Test(arguments: [false, true]) func aPinKeepsTheFilesThatLaterSavesGaveUp(endsLaterPinFirst: Bool) throws {
+    let files = folder("store", on: disk)
+    let ids = try [10, 20, 30].map { try write(Data(repeating: 7, count: $0), to: files) }
+    func kept() -> [Bool] { ids.map { (try? files.read($0, operation: "read a value")) != nil } }
+    try delete(ids[0], from: files)
+    #expect(kept() == [false, true, true])
+    let first = files.pin()
+    try delete(ids[1], from: files)
+    let second = files.pin()
+    try delete(ids[2], from: files)
+    #expect(kept() == [false, true, true])
+    (endsLaterPinFirst ? second : first).end()
+    #expect(kept() == [false, endsLaterPinFirst, true])
+    (endsLaterPinFirst ? first : second).end()
+    #expect(kept() == [false, false, false])
+    files.close()
+  }
+
   /// The bug: while a pin kept the files that saves had replaced, each end of another pin looked at all of these saves.
   @Test func aReadTakesNoLongerWhileAPinKeepsTheFilesOfManySaves() throws {
     func time(_ count: Int) throws -> Duration {
       let files = folder("store \(count)", on: SimulatedFileSystem()), former = UUID()
       let pin = files.pin()
-      for _ in 0..<count {
-        var changes = SaveRequest.EntityChanges(entity: 0), request = SaveRequest()
-        changes.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
-        request.entities = [changes]
-        try ExternalDataSave(request, model: model, folder: files) { _, _, slots in slots.map { _ in former } }.finish(.committed)
-      }
+      for _ in 0..<count { try delete(former, from: files) }
       let time = processorTime { for _ in 0..<1_000 { files.pin().end() } }
       pin.end()
       files.close()
