@@ -173,8 +173,11 @@ import Testing
   }
 
   #if Encryption
-    @Test func aKeyThatIsTooShortIsRefused() {
-      let error = #expect(throws: StoreError.self) { try EncryptedFileSystem(key: SymmetricKey(data: [UInt8](repeating: 0, count: 15))) }
+    @Test(arguments: [false, true]) func aKeyThatIsTooShortIsRefused(isFormer: Bool) {
+      func key(_ count: Int) -> SymmetricKey { SymmetricKey(data: [UInt8](repeating: 0, count: count)) }
+      let error = #expect(throws: StoreError.self) {
+        try EncryptedFileSystem(key: key(isFormer ? 16 : 15), formerKeys: isFormer ? [key(16), key(15)] : [key(16)])
+      }
       #expect(error?.code == .notPermitted)
       #expect(error?.reason.hasPrefix("A key has 120 bits") == true)
     }
