@@ -79,12 +79,51 @@ import Testing
       ), "Dog.b", "fits several attributes"),
   ]
 
-  @Test(arguments: changes) func aChangeThatNeedsADecisionIsNamed(_ change: Change) throws {
-    let old = try model(change.old), new = try model(change.new)
+  static let place = CompositeDescription("Place", [AttributeDescription("city", .string, isOptional: true)])
+
+  static let moreChanges: [Change] = [
+    Change(
+      "one former name for two entities", dog(),
+      [EntityDescription("Hound").renamed(from: "Dog"), EntityDescription("Wolf").renamed(from: "Dog")], "Hound", "fits several entities"),
+    Change(
+      "one former name for two relationships",
+      dog(relationships: [.toOne("toy", to: "Ball", inverse: nil)]) + [EntityDescription("Ball")],
+      dog(relationships: [
+        RelationshipDescription.toOne("a", to: "Ball", inverse: nil).renamed(from: "toy"),
+        RelationshipDescription.toOne("b", to: "Ball", inverse: nil).renamed(from: "toy"),
+      ]) + [EntityDescription("Ball")], "Dog.b", "fits several relationships"),
+    Change(
+      "attribute becomes a composite", dog(AttributeDescription("home", .string, isOptional: true)),
+      dog(AttributeDescription.composite("home", "Place", isOptional: true)), "Dog.home", "It becomes a composite, or was one"),
+    Change(
+      "composite becomes an attribute", dog(AttributeDescription.composite("home", "Place", isOptional: true)),
+      dog(AttributeDescription("home", .string, isOptional: true)), "Dog.home", "It becomes a composite, or was one"),
+    Change(
+      "another derivation",
+      dog(AttributeDescription("name", .string, isOptional: true), AttributeDescription.derived("shout", .string, "uppercase:(name)")),
+      dog(AttributeDescription("name", .string, isOptional: true), AttributeDescription.derived("shout", .string, "lowercase:(name)")),
+      "Dog.shout", "It is derived in another way"),
+    Change(
+      "attribute becomes derived",
+      dog(AttributeDescription("name", .string, isOptional: true), AttributeDescription("shout", .string, isOptional: true)),
+      dog(AttributeDescription("name", .string, isOptional: true), AttributeDescription.derived("shout", .string, "uppercase:(name)")),
+      "Dog.shout", "It is derived in another way"),
+  ]
+
+  @Test(arguments: changes + moreChanges) func aChangeThatNeedsADecisionIsNamed(_ change: Change) throws {
+    let old = try model(change.old, composites: [Self.place]), new = try model(change.new, composites: [Self.place])
     let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }
     #expect(error?.code == .inferredMappingModel && error?.coreDataCode == 134190)
     let problem = error?.problems.first { $0.path == change.path }
     #expect(problem?.reason.contains(change.sentence) == true, "\(error?.problems ?? [])")
+  }
+
+  @Test func aRequiredPropertyOfANewEntityNeedsNoDecision() throws {
+    let walk = EntityDescription(
+      "Walk", attributes: [AttributeDescription("miles", .integer16)],
+      relationships: [.toOne("dog", to: "Dog", inverse: nil, isOptional: false)])
+    let old = try model(Self.dog()), new = try model(Self.dog() + [walk])
+    #expect(throws: Never.self) { try MappingModel.inferred(from: old, to: new) }
   }
 
   @Test func aRefusalHasTheCodeOfAStageThatDecidesIt() throws {
