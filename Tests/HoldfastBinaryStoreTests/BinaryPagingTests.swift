@@ -108,6 +108,46 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// All values of a section are deleted, and one of them is inserted again.
+  @Test(arguments: [(0, 0), (0, 3), (1, 1)]) func aSectionOfAnIndexIsLeftOutWhileItIsEmpty(subject: Int, place: Int) throws {
+    let disk = try Self.disk(9_000), context = try Self.context(disk)
+    func sections() -> [[UInt8]] {
+      let bytes = disk.contents(of: "library") ?? []
+      let entries = BinaryParts(bytes).entries.filter { $0.kind == 6 && $0.subject == subject }
+      return entries.map { Array(bytes[$0.offset..<$0.offset + $0.byteCount]) }
+    }
+    // The first save has read everything.
+    try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first).setValue(.int16(2), forKey: "row")
+    try context.save()
+    var expected = sections()
+    try #require(expected.count == 4)
+    // Each entry has four bytes of a digest, then four of the key.
+    let section = expected.remove(at: place)
+    let keys = Set(stride(from: 0, to: section.count, by: 8).map { ObjectKey(Int64(section.number(at: $0) >> 32)) })
+    var numbers: Set<Int> = []
+    for book in try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")) where keys.contains(book.objectID.key) {
+      let value: StoreValue? = try book.value(forKey: "number").storeValue
+      numbers.insert(Int(try #require(value?.integer)) / 7)
+      context.delete(book)
+    }
+    try context.save()
+    #expect(sections() == expected && numbers.count == keys.count)
+
+    let number = try #require(numbers.min()), book = try context.insert(entityNamed: "Book")
+    try book.setValue(.int64(Int64(number) * 7), forKey: "number")
+    try book.setValue(.string("Volume \(number)"), forKey: "title")
+    try book.setValue(.string("978-\(number)"), forKey: "isbn")
+    try context.save()
+    #expect(sections().map(\.count) == expected[..<place].map(\.count) + [8] + expected[place...].map(\.count))
+    try context.persistentStoreCoordinator.close()
+
+    let again = try Self.context(disk), kept = try #require((0..<9_000).first { !numbers.contains($0) })
+    #expect(try Self.book(number, again) != nil && Self.book(kept, again) != nil)
+    #expect(try Self.book(try #require(numbers.max()), again) == nil)
+    try again.persistentStoreCoordinator.close()
+    _ = try PersistentStoreCoordinator.verifyPersistentStore(Self.store(disk))
+  }
+
   @Test func everyPageIsReadOnceWhateverIsAsked() throws {
     let disk = try Self.disk(3_000)
     let pages = BinaryParts(disk.contents(of: "library") ?? []).entries.filter { $0.kind == 3 }.count
