@@ -122,6 +122,43 @@ import Testing
     #expect(try reopened(place).colour == Self.red)
   }
 
+  @Test(arguments: TestStore.allCases) func aChildThatInsertsAnObjectAgainReplacesAValueOfItsParentThatCannotBeEncoded(
+    _ store: TestStore
+  ) throws {
+    let place = try store.makeAtlas(), parent = try place.context(), spot = parent.spot("A")
+    try parent.save()
+    let child = ManagedObjectContext(parent: parent), own = try #require(try child.spot(named: "A"))
+    spot.colour = Self.black
+    parent.delete(spot)
+    own.colour = Self.red
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(spot.colour == Self.red)
+    try parent.save()
+    #expect(try reopened(place).colour == Self.red)
+  }
+
+  /// Otherwise the error could be that of another object, which takes the place of the removed one in memory.
+  @Test(arguments: [false, true]) func anObjectThatIsRemovedToResolveAConflictLeavesNoRefusedValue(isDuplicate: Bool) throws {
+    let place = try TestStore.memory.makeAtlas(), ours = try place.context(), theirs = try place.context(), spot = ours.spot("A")
+    if isDuplicate {
+      spot.home = Place(zip: "1")
+      theirs.spot("B").home = Place(zip: "1")
+    } else {
+      try ours.save()
+      theirs.delete(try #require(try theirs.spot(named: "A")))
+      spot.name = "C"
+    }
+    try theirs.save()
+    let other = try ours.spot(named: "B")
+    let error = try #require(throws: PersistenceError.self) { try ours.save() }
+    spot.colour = Self.black
+    #expect(ours.core.changes.refusedValues.count == 1 && (other != nil) == isDuplicate)
+    try ours.resolveConflicts(of: error, using: .mergeByPropertyStoreTrump)
+    #expect(ours.core.changes.refusedValues.isEmpty && spot.isInaccessible)
+    try ours.save()
+  }
+
   @Test func whatCannotBeEncodedIsGivenUpWithTheChanges() throws {
     let context = try TestStore.memory.makeAtlas().context()
     let spot = context.spot("A")
