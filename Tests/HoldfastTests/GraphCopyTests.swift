@@ -14,8 +14,9 @@ import Testing
     ])
   }
 
-  @Test(arguments: TestStore.allCases) func anOrderIsCopiedIfItsEntityPrecedesTheOneThatNamesTheLinks(_ store: TestStore) throws {
-    let model = try model(), place = try TestStore.memory.makePlace(model: model, classes: []), context = try place.context()
+  /// A store with three persons, each of whom has the same works in another order.
+  private func filled(_ model: ManagedObjectModel) throws -> TestStore.Place {
+    let place = try TestStore.memory.makePlace(model: model, classes: []), context = try place.context()
     let works = try ["Work", "Album", "Album", "Work"].map { try context.insert(entityNamed: $0) }
     for first in 0..<3 {
       let person = try context.insert(entityNamed: "Person")
@@ -23,7 +24,40 @@ import Testing
     }
     try context.save()
     try place.close()
+    return place
+  }
 
+  /// A store that refuses to read a relationship of more than one source at once.
+  private final class OneSourceStore: ForwardingStore {
+    let base: any IncrementalStore
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      if request.sources.count > 1 {
+        throw StoreError(.tooLarge, operation: "read a relationship", reason: "The answer has more than one source.")
+      }
+      return try base.relationships(request, in: view, options: options)
+    }
+  }
+
+  @Test func aStoreThatAnswersForOneSourceAtATimeIsReadWhole() throws {
+    let model = try model(), place = try filled(model), source = place.description.makeStore()
+    let identity = try source.open(model: model, host: .none).identity
+    let whole = try GraphReader(source, model, identity), divided = try GraphReader(OneSourceStore(source), model, identity)
+    for relationship in whole.linkRelationships {
+      var lists: [[[ObjectKey]]] = [[], []]
+      for (number, reader) in [whole, divided].enumerated() {
+        try reader.forEachOwner(of: relationship) { owner, targets in lists[number].append([owner] + targets.map { $0.target }) }
+      }
+      #expect(lists[0] == lists[1] && lists[0].count >= 3, "\(relationship.name)")
+    }
+    #expect(try GraphDigest(divided) == GraphDigest(whole))
+    try source.close()
+  }
+
+  @Test(arguments: TestStore.allCases) func anOrderIsCopiedIfItsEntityPrecedesTheOneThatNamesTheLinks(_ store: TestStore) throws {
+    let model = try model(), place = try filled(model)
     let copied = try store.makePlace(model: model, classes: [])
     let source = place.description.makeStore(), destination = copied.description.makeStore()
     let reader = try GraphReader(source, model, try source.open(model: model, host: .none).identity)
