@@ -118,6 +118,63 @@ import Testing
     #expect(dogs.map(\.name) == [old.name] && dogs[0].vaccinations.count == 1 && dogs[0].notes == old.notes)
   }
 
+  /// A store with a dog that one context has read, and another one has changed since.
+  private func outdated(
+    _ store: TestStore, _ policy: MergePolicy
+  ) throws -> (place: TestStore.Place, context: ManagedObjectContext, dog: Dog) {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Old", age: 5, owner: setup.person("Ann")).chip = 7
+    setup.person("Bob")
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(policy)
+    let dog = try #require(try ours.one(Dog.self) { $0.chip == 7 }), theirDog = try #require(try theirs.one(Dog.self) { $0.chip == 7 })
+    #expect(dog.name == "Old" && dog.owner?.name == "Ann")
+    (theirDog.name, theirDog.age, theirDog.notes) = ("Theirs", 6, "by them")
+    theirDog.owner = try theirs.one(Person.self) { $0.name == "Bob" }
+    try theirs.save()
+    return (place, ours, dog)
+  }
+
+  /// The result is as if the context had read the stored object now: the new values are saved, although the context has equal ones.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aNewObjectIsMergedIntoAnOutdatedOneInTheContext(_ store: TestStore, _ policy: Policy) throws {
+    let (place, context, dog) = try outdated(store, policy.policy)
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }), new = context.dog("Old", age: 5, owner: ann)
+    new.chip = 7
+    try context.save()
+    #expect(new.isInaccessible && !dog.isInaccessible && !context.hasChanges)
+    let notes = policy == .overwrite ? nil : "by them"
+    func check(_ dog: Dog?) {
+      #expect(dog?.name == (policy.prefersOurs ? "Old" : "Theirs") && dog?.age == (policy.prefersOurs ? 5 : 6) && dog?.notes == notes)
+      #expect(dog?.owner?.name == (policy.prefersOurs ? "Ann" : "Bob"))
+    }
+    check(dog)
+    let dogs = try stored(place, 7)
+    #expect(dogs.count == 1)
+    check(dogs.first)
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aCustomPolicyReceivesTheStoredValuesOfAnOutdatedObjectInTheContext(_ store: TestStore) throws {
+    let policy = MergePolicy.custom { conflict in
+      conflict.theirs?["name"] == .string("Theirs") && conflict.theirs?["age"] == .int16(6) ? .rollback : .error
+    }
+    let (_, context, dog) = try outdated(store, policy)
+    context.dog("New").chip = 7
+    try context.save()
+    #expect(dog.name == "Theirs" && dog.age == 6 && !context.hasChanges)
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aPolicyThatRefusesLeavesAnOutdatedObjectInTheContextAsItIs(_ store: TestStore) throws {
+    let (_, context, dog) = try outdated(store, .custom { _ in .error })
+    let new = context.dog("New")
+    new.chip = 7
+    let error = #expect(throws: PersistenceError.self) { try context.save() }
+    #expect(error?.code == .constraintConflict && new.isInserted && new.name == "New")
+    #expect(!dog.isFault && !dog.hasChanges && dog.name == "Old" && dog.age == 5 && dog.owner?.name == "Ann")
+  }
+
   /// The object in the context gets the transient values that it lacks under each policy, as a new object that takes a stored one's place
   /// keeps its own.
   @Test(arguments: TestStore.allCases, Policy.allCases)
@@ -261,6 +318,26 @@ import Testing
     #expect(new.name == "New" && !context.hasChanges && new.objectID != old.objectID)
     #expect(try context.fetch(FetchRequest<Dog>()) == [new])
     withExtendedLifetime(fault) {}
+  }
+
+  /// The context has the values of the other object. Under a policy that prefers the store, the new object was lost.
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite], Policy.allCases)
+  func aNewObjectIsInsertedIfTheOneInTheContextIsDeletedMeanwhile(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), setup = try place.context(), old = setup.dog("Old")
+    old.chip = 7
+    try setup.save()
+    var deletion = SaveRequest.EntityChanges(entity: old.entity.index)
+    deletion.deleted = SaveRequest.KeyedRows(keys: [old.objectKey], expectedVersions: [old.readRow.version])
+    let rival = Rival(SaveRequest(entities: [deletion]))
+    let (context, _) = try place.recording { RacedStore($0, rival) }
+    context.mergePolicy = policy.policy
+    let known = try context.existingDog(old.objectID), new = context.dog("New")
+    #expect(known.name == "Old")
+    new.chip = 7
+    try context.save()
+    #expect(!new.isInaccessible && new.name == "New" && new.objectID != old.objectID && !context.hasChanges)
+    #expect(try context.fetch(FetchRequest<Dog>()) == [new])
+    withExtendedLifetime(known) {}
   }
 
   @Test(arguments: TestStore.allCases)
