@@ -7,26 +7,35 @@ import HoldfastStore
 extension ConflictResolution {
   /// - Returns: The objects that new objects have become.
   func resolveDuplicates() throws -> [ManagedObject] {
-    let conflicts = try duplicates(), rows = try rows(of: conflicts.map { $0.existing })
+    let conflicts = try duplicates(), ids = conflicts.map(\.existing), again = try readAgain(ids), rows = try rows(of: ids)
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
+    var outdated: [ManagedObjectID: ObjectMerge] = [:]
     for conflict in conflicts {
+      let id = conflict.existing, known = again[id]
       // It was deleted since. The next attempt to save shows whether there is a conflict.
-      if known(conflict.existing) == nil && rows[conflict.existing] == nil { continue }
-      let upsert = conflict.object.isInserted ? Upsert(conflict.object, conflict.existing, rows[conflict.existing]) : nil
+      if known.map({ $0.current == nil }) ?? (self.known(id) == nil && rows[id] == nil) { continue }
+      let upsert = conflict.object.isInserted ? Upsert(conflict.object, id, rows[id]) : nil
       // A new object can't become one of another entity.
       if conflict.object.isInserted && upsert == nil { throw error }
       let resolution = try chosen {
         try MergeConflict(
-          .uniqueness(conflict.constraint), conflict.object, theirs: stored(conflict.existing, rows[conflict.existing]),
-          existing: conflict.existing)
+          .uniqueness(conflict.constraint), conflict.object, theirs: known?.stored ?? stored(id, rows[id]), existing: id)
       }
       if let upsert {
         upserts.append((upsert, resolution))
+        if let known, let current = known.current, known.object.isOutdated(by: current.pointer) {
+          outdated[id] = ObjectMerge(known.object, current, try self.resolution(of: known.object, current))
+        }
       } else {
         // Two saved objects can't become one.
         if resolution.prefersObject { throw error }
         reversions.append((conflict.object, conflict.constraint, resolution))
       }
+    }
+    if !outdated.isEmpty {
+      // In the same order in each run.
+      let place = { (object: ManagedObject) in (object.flags.entityIndex, object.objectKey) }
+      try context.merge(outdated.values.sorted { place($0.object) < place($1.object) })
     }
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
     var merged = Upsert.Merged(), references = ForeignReferences(to: upserts.map { $0.0.object }, in: context)
@@ -108,6 +117,32 @@ extension ConflictResolution {
 
   private func newObject(_ id: ManagedObjectID) -> ManagedObject? {
     context.registeredObject(for: id).flatMap { $0.isInserted ? $0 : nil }
+  }
+
+  /// An object of the context, and its row as the store has it now.
+  private struct Known {
+    let object: ManagedObject
+    /// Nil if the object was deleted.
+    let current: CurrentRow?
+
+    var stored: (object: ManagedObject, row: RowPointer)? { current.map { (object, $0.pointer) } }
+  }
+
+  /// Reads the rows again that the context has, and that the save hasn't compared with the stored ones: those of objects without changes of
+  /// their own. Changes nothing.
+  ///
+  /// An outdated row hides new values that are equal to the outdated ones: they wouldn't be saved.
+  private func readAgain(_ ids: [ManagedObjectID]) throws -> [ManagedObjectID: Known] {
+    var objects: [ManagedObjectID: ManagedObject] = [:]
+    for id in ids {
+      guard let object = known(id), !object.isInserted, !object.isDeleted, !object.changesItsRow, !context.merging.isLocked(object) else {
+        continue
+      }
+      objects[id] = object
+    }
+    if objects.isEmpty { return [:] }
+    let rows = try context.currentRows(of: objects.values)
+    return objects.mapValues { Known(object: $0, current: rows[ObjectIdentifier($0)]) }
   }
 
   /// The object with an ID, if the context has its row.
