@@ -1,7 +1,10 @@
 import FoundationEssentials
 import Holdfast
+import HoldfastBinaryStore
+import HoldfastJSONStore
 import HoldfastStore
 import HoldfastStoreConformance
+import HoldfastXMLStore
 import Synchronization
 import Testing
 
@@ -277,5 +280,44 @@ import Testing
     context.make("Walk", ["minutes": .int32(1000)], dog: dog)
     try context.save()
     try expect(6, 1131, 2.5)
+  }
+
+  /// A description of a copy of a place's file.
+  private func copy(_ place: TestStore.Place, _ path: String) -> StoreDescription {
+    switch place.store {
+    case .xml: .xml(at: path)
+    case .binary: .binary(at: path)
+    default: .json(at: path)
+    }
+  }
+
+  /// The save inserts nothing, so it reserves no keys, which would load the other process's version.
+  @Test(arguments: [TestStore.json, .xml, .binary]) func `copies and sums include what another process has saved before the save`(
+    _ store: TestStore
+  )
+    throws
+  {
+    let place = try store.park(), context = try place.context(), rex = context.make("Dog", ["name": .string("Rex")])
+    let walk = context.make("Walk", ["distance": .double(1)], dog: rex), late = context.make("Walk", ["distance": .double(100)])
+    try context.save()
+    // Another process saves: in a copy, which replaces the file.
+    let path = place.folder.appendingPathComponent("Kennel.\(store.rawValue)").path, other = path + ".other"
+    try FileManager.default.copyItem(atPath: path, toPath: other)
+    let coordinator = try PersistentStoreCoordinator(model: Park.model, store: copy(place, other))
+    let theirs = try ManagedObjectContext(coordinator: coordinator), dog = try theirs.all("Dog")[0]
+    dog["name"] = .string("Max")
+    theirs.make("Walk", ["distance": .double(10)], dog: dog)
+    try theirs.save()
+    try coordinator.close()
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.moveItem(atPath: other, toPath: path)
+    walk["distance"] = .double(2)
+    late.lead("dog", to: rex)
+    try context.save()
+    #expect(rex["distance"] == .double(112) && late["dogName"] == .string("Max"))
+    try place.close()
+    let again = try place.context(), walks = try again.all("Walk")
+    #expect(try again.all("Dog").map { $0["distance"] } == [.double(112)])
+    #expect(walks.count == 3 && walks.allSatisfy { $0["dogName"] == .string("Max") })
   }
 }
