@@ -40,6 +40,8 @@ public final class PersistentStore: Sendable {
   let isOpen: OpenFlag
   /// Whether another process may have saved since the last call; nil if the store has no such check.
   private let haveOthersSaved: (@Sendable () -> Bool)?
+  /// Makes the store see what other processes have saved; nil if it sees that whenever it is read, or never.
+  private let loadingOfOtherSaves: (@Sendable () throws -> Void)?
   /// Held during a check and what follows from it.
   private let noticing = Mutex(())
   /// The number of the thread that holds ``noticing``; 0 if none does.
@@ -70,6 +72,7 @@ public final class PersistentStore: Sendable {
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
     haveOthersSaved = host.checkForOtherSaves
+    loadingOfOtherSaves = host.loadingOfOtherSaves
     userInfo = Mutex(UserInfo(metadata.userInfo))
   }
 
@@ -88,6 +91,9 @@ public final class PersistentStore: Sendable {
       if haveOthersSaved() { body() }
     }
   }
+
+  /// Makes the store see what other processes have saved. Call it under the save lock.
+  func loadOtherSaves() throws { if let loadingOfOtherSaves { try wrapping("save", loadingOfOtherSaves) } }
 
   /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.
   private static func open(

@@ -131,6 +131,14 @@ extension OpenedFile {
     return change
   }
 
+  /// Loads and reports the current version before a save, if another process has saved the file.
+  func loadOtherSaves() throws {
+    do { report(try loadCurrentVersion()) } catch var error as StoreError {
+      error.operation = "save"
+      throw error
+    }
+  }
+
   /// Nothing else replaces the tables of a read-only store.
   private func loadReadOnly() throws -> StoreChange? {
     guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }

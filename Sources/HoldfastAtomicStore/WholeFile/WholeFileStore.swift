@@ -27,7 +27,8 @@ import Synchronization
 ///
 /// Reading objects never waits for the lock and never checks the file, unless the external file of a value is missing. Changes by other
 /// processes become visible when this store then loads the current version, reserves keys, saves or reads its history, even if the save
-/// fails with a conflict; or soon after they happen, with ``WholeFileOptions/reportsOtherProcesses``.
+/// fails with a conflict; or soon after they happen, with ``WholeFileOptions/reportsOtherProcesses``. A save that computes derived values
+/// from other objects loads the current version before.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
 /// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A
@@ -85,6 +86,7 @@ public final class WholeFileStore: IncrementalStore {
       let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host, spilled: spilled)
       if !options.file.isReadOnly { open.collectFiles() }
       if options.reportsOtherProcesses { try open.reportOthers() }
+      host.setLoadingOfOtherSaves { [weak open] in try open?.loadOtherSaves() }
       opened.withLock { $0 = open }
       return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)
     } catch {
