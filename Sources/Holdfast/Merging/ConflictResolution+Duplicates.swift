@@ -32,17 +32,22 @@ extension ConflictResolution {
         reversions.append((conflict.object, conflict.constraint, resolution))
       }
     }
-    if !outdated.isEmpty {
-      // In the same order in each run.
-      let place = { (object: ManagedObject) in (object.flags.entityIndex, object.objectKey) }
-      try context.merge(outdated.values.sorted { place($0.object) < place($1.object) })
-    }
+    try merge(outdated.values)
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
     var merged = Upsert.Merged(), references = ForeignReferences(to: upserts.map { $0.0.object }, in: context)
     // Also if a value of a policy can't be set.
     defer { Upsert.replaceIDs(merged, in: context) }
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged, &references) }
     return Array(merged.values)
+  }
+
+  /// Merges objects with their stored rows, in the same order in each run.
+  private func merge(_ outdated: some Collection<ObjectMerge>) throws {
+    if outdated.isEmpty { return }
+    let place = { (object: ManagedObject) in (object.flags.entityIndex, object.objectKey) }
+    // Children aren't told of changes of others that this context doesn't merge otherwise.
+    defer { context.children?.report(StoreChange(updated: outdated.map(\.object.id))) }
+    try context.merge(outdated.sorted { place($0.object) < place($1.object) })
   }
 
   /// An object in conflict with another one.
