@@ -320,6 +320,26 @@ import Testing
     #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 4)
   }
 
+  /// The program deletes what it has read, and fetches once more, which finds nothing. Then a backup is restored, and has saves of its own.
+  ///
+  /// The bug: the answer's token didn't have the time of the deleted transaction, so the restored file skipped transactions.
+  @Test(arguments: HistoryStore.allCases) func aTokenOfADeletedTransactionIsRefusedByARestoredBackup(_ store: HistoryStore) throws {
+    let first = try store.coordinator(HistoryModel.model(), folder), backup = store.path(folder, "Backup")
+    _ = try HistoryModel.fill(first, 1)
+    try first.close()
+    try FileManager.default.copyItem(atPath: store.path(folder), toPath: backup)
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), last = try HistoryModel.fill(coordinator, 2)[1]
+    #expect(try coordinator.deleteHistory(upTo: last) == 3)
+    let token = try coordinator.fetchHistory(after: last).token
+    #expect(try token == last && coordinator.fetchHistory(after: last, limit: 0).token == last)
+    try coordinator.close()
+    let restored = try PersistentStoreCoordinator(model: HistoryModel.model(), store: store.description(backup, .ifPresent))
+    _ = try HistoryModel.fill(restored, 3)
+    let error = try #require(throws: StoreError.self) { try restored.fetchHistory(after: token) }
+    #expect(error.code == .stateUnavailable)
+    #expect(try restored.fetchHistory().transactions.map(\.transactionNumber) == [1, 2, 3, 4])
+  }
+
   @Test(arguments: HistoryStore.allCases) func aFileWithHistoryKeepsItUnlessTheOptionsSayNever(_ store: HistoryStore) throws {
     let first = try store.coordinator(HistoryModel.model(), folder)
     _ = try HistoryModel.fill(first, 1)
