@@ -67,9 +67,9 @@ extension OpenedFile {
       return true
     }
     if let limit = request.limit, transactions.count >= limit {
-      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? tokens.token(after))
+      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? request.after ?? tokens.token(after))
     }
-    return HistoryTransactions(transactions: transactions, state: try tokens.current())
+    return HistoryTransactions(transactions: transactions, state: try tokens.current(after: request.after))
   }
 
   func historyState() throws -> StateToken {

@@ -48,9 +48,9 @@ struct HistoryReader {
           processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number, columns)))
     }
     if let limit = request.limit, transactions.count >= limit {
-      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? tokens.token(after))
+      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? request.after ?? tokens.token(after))
     }
-    return HistoryTransactions(transactions: transactions, state: try tokens.current())
+    return HistoryTransactions(transactions: transactions, state: try tokens.current(after: request.after))
   }
 
   func state() throws -> StateToken { try tokens().current() }

@@ -34,6 +34,17 @@ public struct HistoryTokens {
   /// The token of the last transaction.
   public func current() throws -> StateToken { try token(last) }
 
+  /// The token of the last transaction, for the answer to a request that continues after a token.
+  ///
+  /// If the last transaction was deleted, its time isn't known any more. The token of the request may still have it, and is returned then.
+  /// Without the time, the token would be valid in a copy of the store, too, whose transactions it would skip.
+  ///
+  /// - Throws: The errors of ``number(of:)``.
+  public func current(after token: StateToken?) throws -> StateToken {
+    if let token, try time(last) == nil, try number(of: token) == last { return token }
+    return try current()
+  }
+
   /// The token of a transaction.
   ///
   /// - Throws: Errors of reading its time.
