@@ -8,7 +8,8 @@ import Testing
 /// Dogs and cats share a root, so their keys don't distinguish them. A walk references a cat. The cat's colour is in the slot in which dogs
 /// have their kennel.
 @Suite struct StrayReferenceTests {
-  private static let stores: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest]
+  /// Not XML, which refuses such a file.
+  private static let stores: [TestStore] = [.memory, .json, .binary, .sqlite, .weakest]
 
   private func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [

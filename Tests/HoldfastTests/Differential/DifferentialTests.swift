@@ -364,7 +364,8 @@ private final class Machine {
     if let ear {
       let reported = try ear.saved(by: context)
       for tag in now.visiblyChanged(since: saved, isSaved: true) where !reported.contains(tag) {
-        throw Difference(description: "onSave left out \(tag); it reported \(reported.sorted())")
+        throw Difference(
+          description: "onSave left out \(tag), now \(now.things[tag]!), before \(saved.things[tag]!); it reported \(reported.sorted())")
       }
       let new = Set(now.things.keys).subtracting(saved.things.keys), gone = Set(saved.things.keys).subtracting(now.things.keys)
       try expect(ear.savedCounts == (new.count, gone.count), "onSave reported \(ear.savedCounts) for \(new.count), \(gone.count)")
