@@ -39,9 +39,8 @@ struct PlanEvaluation {
       predicate: predicate, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, model, relationshipPaths),
       offset: plan.offset,
       limit: plan.limit, next: sink)
-    let base = plan.forEveryStore
-    // Rows that contain only keys aren't read.
-    try reader.fetch(base, into: base.output == .rows ? CheckedSink(residual, model, entity.index) : residual)
+    // The store receives other plans unchanged, so this one requests entire rows.
+    try reader.fetch(plan.forEveryStore, into: CheckedSink(residual, model, entity.index))
     try residual.finish()
   }
 
