@@ -34,8 +34,8 @@ final class DamagedFile {
     var options = options
     options.isReadOnly = true
     // While the file is registered, no connection of this process can lose its locks when the descriptor is closed.
-    let (file, registration) = try OpenFileRegistry.register { usedPaths throws(StoreError) in
-      let file = try SQLiteFile.locate(original, options: options, besides: usedPaths)
+    let (file, registration) = try OpenFileRegistry.register { _ throws(StoreError) in
+      let file = try SQLiteFile.locate(original, options: options)
       if OperatingSystem.status(ofOpenFile: file.node) == nil { return file }
       // Perhaps without this framework.
       throw StoreError(
