@@ -194,7 +194,8 @@ final class ContextObservers {
 
   /// Records that an object has another ID. Handlers receive that one, also for what was recorded before.
   func noteNewID(_ id: ManagedObjectID, of former: ManagedObjectID) {
-    if toldOtherEnds.remove(former) != nil { toldOtherEnds.insert(id) }
+    // A save of many new objects hashes no ID if nothing was recorded.
+    if !toldOtherEnds.isEmpty, toldOtherEnds.remove(former) != nil { toldOtherEnds.insert(id) }
     if !otherEnds.isEmpty || !refreshed.isEmpty { newIDs[former] = id }
   }
 

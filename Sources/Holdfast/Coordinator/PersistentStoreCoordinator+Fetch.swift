@@ -173,7 +173,7 @@ final class CachedRows: ReceivingSink {
     func add(_ run: RowRun) {
       // A batch that arrives entirely arrives only once.
       if case .all = run.rows { return body(run) }
-      let place = places[ObjectIdentifier(run.batch)] ?? parts.count
+      let place = parts.last?.batch === run.batch ? parts.count - 1 : places[ObjectIdentifier(run.batch)] ?? parts.count
       if place == parts.count {
         places[ObjectIdentifier(run.batch)] = place
         parts.append((run.batch, []))

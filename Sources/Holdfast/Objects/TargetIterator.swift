@@ -40,7 +40,7 @@ struct TargetIterator {
   init(_ owner: ManagedObject, _ index: Int, over targets: TargetKeys) {
     self.init(owner, index, targets)
     if targets.hasTemporaryKeys {
-      objects = (0..<places.count).compactMap { shown($0) }.map { Known(object: $0, isStray: $0.flags.contains(.detached)) }
+      objects = (0..<places.count).compactMap { shown($0).map { Known(object: $0, isStray: $0.flags.contains(.detached)) } }
     }
   }
 
