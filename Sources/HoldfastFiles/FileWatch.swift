@@ -57,7 +57,7 @@ public final class FileWatch: Sendable {
     isActive.withLock { $0 = false }
   }
 
-  /// Changes can follow each other faster than the looks. Each of them is followed by looks, which later changes share.
+  /// Queues the looks that follow a change. Changes can be more frequent than looks, so a change shares a look that hasn't begun.
   func noteChange() {
     changeCount.add(1, ordering: .relaxed)
     lookSoon()

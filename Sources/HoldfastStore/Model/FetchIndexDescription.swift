@@ -90,7 +90,7 @@ extension FetchIndexDescription: Codable {
       try values.encode(descending.map { elements[$0].property }, ifNot: [], forKey: .descending)
       try values.encode(rTree.map { elements[$0].property }, ifNot: [], forKey: .rTree)
     } else {
-      // The name of a property that occurs several times doesn't say which of the elements is meant.
+      // The name of a property that occurs several times doesn't identify an element.
       try values.encode(descending, ifNot: [], forKey: .descendingPlaces)
       try values.encode(rTree, ifNot: [], forKey: .rTreePlaces)
     }

@@ -8,7 +8,7 @@
 
 /// Standard input, output and error.
 enum StandardFiles {
-  /// Lets writing to a pipe that nobody reads fail. Otherwise, it ends the process.
+  /// Makes writing to a pipe without a reader throw an error. By default, it ends the process.
   static func ignoreClosedPipes() { signal(SIGPIPE, SIG_IGN) }
 
   /// Opens `/dev/null` for those that the caller has closed.
