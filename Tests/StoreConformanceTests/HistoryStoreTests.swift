@@ -46,12 +46,12 @@ import Testing
 
   /// What a broken store does.
   enum Flaw: String, CaseIterable, Sendable {
-    case forgetsDeletedObjects, keepsNothing, ignoresTokens, ignoresLimits, ignoresAuthors, ignoresTimes, miscountsDeletions,
-      skipsDeletedTransactions
+    case forgetsDeletedObjects, keepsNothing, keepsEverySave, ignoresTokens, ignoresLimits, ignoresAuthors, ignoresTimes,
+      miscountsDeletions, skipsDeletedTransactions
 
     var rule: String {
       switch self {
-      case .forgetsDeletedObjects, .keepsNothing: "H1"
+      case .forgetsDeletedObjects, .keepsNothing, .keepsEverySave: "H1"
       case .ignoresTokens, .ignoresLimits, .ignoresAuthors, .ignoresTimes: "H2"
       case .miscountsDeletions, .skipsDeletedTransactions: "H3"
       }
@@ -85,6 +85,12 @@ import Testing
       }
     var answers: StoreAnswers { Self.table.bound(to: self) }
 
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      var request = request
+      if flaw == .keepsEverySave { request.isKeptInHistory = true }
+      return try base.prepare(request, options: options)
+    }
+
     private func history(_ request: HistoryRequest, _ options: RequestOptions) throws -> HistoryTransactions {
       var request = request
       switch flaw {
@@ -92,7 +98,7 @@ import Testing
       case .ignoresLimits: request.limit = nil
       case .ignoresAuthors: request.author = nil
       case .ignoresTimes: request.since = nil
-      case .forgetsDeletedObjects, .keepsNothing, .miscountsDeletions, .skipsDeletedTransactions: break
+      case .forgetsDeletedObjects, .keepsNothing, .keepsEverySave, .miscountsDeletions, .skipsDeletedTransactions: break
       }
       do {
         var answer = try base.answers.perform(request, options: options)

@@ -11,6 +11,7 @@ enum HistoryCases {
   static let all = [
     StoreConformanceCase("H1", "each save is a transaction with the objects that it changed", transactions),
     StoreConformanceCase("H1", "saves that don't take effect aren't in the history", otherSaves),
+    StoreConformanceCase("H1", "a save that isn't kept in the history takes effect", unkeptSaves),
     StoreConformanceCase("H1", "the history is still there after reopening", reopening),
     StoreConformanceCase("H2", "a token continues the history", tokens),
     StoreConformanceCase("H2", "the author, the time and the limit select transactions", selections),
@@ -119,6 +120,20 @@ enum HistoryCases {
     }
     try diary.insert(2..<3)
     run.expectEqual(try diary.names(), ["context 0", "context 2"], "the transactions, without those of saves that didn't take effect")
+  }
+
+  private static func unkeptSaves(_ run: CaseRun) throws {
+    guard let diary = try Diary(run) else { return }
+    try diary.insert(0..<1)
+    let edits = GraphEdit(diary.graph)
+    edits.insert("Club", diary.keys[1], ["name": .string("Copied")])
+    var request = edits.request()
+    request.isKeptInHistory = false
+    try diary.store.save(request)
+    edits.apply()
+    try diary.insert(2..<3)
+    run.expectEqual(try diary.names(), ["context 0", "context 2"], "the transactions, without that of a save that isn't kept")
+    try diary.store.expectContents(diary.graph, "after a save that isn't kept in the history")
   }
 
   private static func reopening(_ run: CaseRun) throws {
