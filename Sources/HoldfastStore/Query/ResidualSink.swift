@@ -1,6 +1,7 @@
 /// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes on the remaining rows.
 ///
-/// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory.
+/// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory: a batch is released when
+/// none of its rows is among the first ones.
 public final class ResidualSink: RowSink {
   private let predicate: RowPredicate?
   private let order: RowOrder?
@@ -11,7 +12,9 @@ public final class ResidualSink: RowSink {
   private let bound: Int?
   private let next: any RowSink
   private var kept: [(row: RowPointer, batch: Int, index: Int)] = []
-  private var batches: [RowBatch] = []
+  /// The batches of the kept rows, with the number of kept rows of each. A batch without one is released, and its place is used again.
+  private var batches: [(batch: RowBatch?, rowCount: Int)] = []
+  private var freePlaces: [Int] = []
 
   /// Creates a sink. Call ``finish()`` after the last row.
   ///
@@ -57,7 +60,8 @@ public final class ResidualSink: RowSink {
         if left == 0 { return }
         remaining = left - 1
       }
-      if try next.take(batches[entry.batch], .one(entry.index)) == .enough { return }
+      guard let batch = batches[entry.batch].batch else { continue }
+      if try next.take(batch, .one(entry.index)) == .enough { return }
     }
   }
 
@@ -105,28 +109,39 @@ public final class ResidualSink: RowSink {
   // MARK: Rows in another order
 
   private func keep(_ batch: RowBatch, _ rows: RowSelection, _ order: RowOrder) {
-    batches.append(batch)
-    let number = batches.count - 1
-    var isKept = false
-    func offer(_ index: Int) { if keep((batch.pointer(index), number, index), order) { isKept = true } }
-    rows.forEach(in: batch) { offer($0) }
-    if !isKept { batches.removeLast() }
+    let place = freePlaces.popLast() ?? batches.count
+    if place == batches.count { batches.append((nil, 0)) }
+    // One more than its kept rows, so that the batch stays while its rows are offered.
+    batches[place] = (batch, 1)
+    rows.forEach(in: batch) { keep((batch.pointer($0), place, $0), order) }
+    release(place)
   }
 
-  /// Keeps a row, and returns whether it was kept.
+  /// Keeps a row, unless there are enough rows that precede it.
   ///
   /// With a bound, only the first rows of the order are kept, in a heap whose top is the last of them.
-  private func keep(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) -> Bool {
+  private func keep(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) {
     let evaluation: any EvaluationSource = source ?? nowhere
     guard let bound, kept.count >= bound else {
       kept.append(entry)
+      batches[entry.batch].rowCount += 1
       if bound != nil { siftUp(order, evaluation) }
-      return true
+      return
     }
-    guard bound > 0, order.precedes(entry.row, kept[0].row, evaluation) else { return false }
+    guard bound > 0, order.precedes(entry.row, kept[0].row, evaluation) else { return }
+    let replaced = kept[0].batch
     kept[0] = entry
+    batches[entry.batch].rowCount += 1
     siftDown(order, evaluation)
-    return true
+    release(replaced)
+  }
+
+  /// Releases a batch unless it has other rows that are kept.
+  private func release(_ place: Int) {
+    batches[place].rowCount -= 1
+    guard batches[place].rowCount == 0 else { return }
+    batches[place].batch = nil
+    freePlaces.append(place)
   }
 
   private func siftUp(_ order: RowOrder, _ evaluation: any EvaluationSource) {
