@@ -272,6 +272,31 @@ import Testing
     #expect(counts.allSatisfy { $0 == .int64(2) })
   }
 
+  /// Changes make the context evaluate the request, for which it needs the rows.
+  @Test(arguments: TestStore.allCases) func countsAndIDsBesideChangesCreateNoObjects(_ store: TestStore) throws {
+    let place = try place(store, Greeter.self, dogs: 20), context = try logging(place)
+    func isAge(_ op: ComparisonOperator, _ age: Int16) -> FetchPredicate<Greeter> {
+      FetchPredicate(.comparison(.property("age"), op, .constant(.int16(age)), []))
+    }
+    let saved = try context.fetchObjectIDs(FetchRequest<Greeter>(sortedBy: byAge))
+    let changed = try #require(try context.fetch(FetchRequest<Greeter>(where: isAge(.equalTo, 3))).first)
+    changed.age = 40
+    let new = context.insert(Greeter.self)
+    (new.name, new.age) = ("new", 10)
+    #expect(context.heardCalls == ["awake dog 3"])
+    // A new object follows saved ones with the same age.
+    let all: [ManagedObjectID] = Array(saved[5...10]) + [new.objectID] + Array(saved[11...]) + [saved[3]]
+    let windows: [(Int, Int?)] = [(0, nil), (3, 9), (14, 9), (30, 1)]
+    for (offset, limit) in windows {
+      let request = FetchRequest<Greeter>(where: isAge(.greaterThanOrEqualTo, 5), sortedBy: byAge, offset: offset, limit: limit)
+      let wanted = Array(all.dropFirst(offset).prefix(limit ?? .max))
+      #expect(try context.count(for: request) == wanted.count && context.fetchObjectIDs(request) == wanted)
+      #expect(context.heardCalls == ["awake dog 3"] && Set(context.registeredObjects) == [new, changed])
+    }
+    let request = FetchRequest<Greeter>(where: isAge(.greaterThanOrEqualTo, 5), sortedBy: byAge)
+    #expect(try context.fetch(request).map(\.objectID) == all)
+  }
+
   @Test(arguments: TestStore.allCases) func neitherNewNorUnreadableObjectsAreAwakened(_ store: TestStore) throws {
     let place = try place(store, Greeter.self, dogs: 1), context = try logging(place)
     let ids = try context.fetchObjectIDs(FetchRequest<Greeter>())

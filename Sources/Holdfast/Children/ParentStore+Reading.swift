@@ -13,7 +13,7 @@ extension ParentStore {
       query.output = .rows
       let count =
         plan.concreteEntities.isEmpty
-        ? 0 : isOverlaid ? try parent.overlaid(query).count : try coordinator.count(query, in: parent.pinnedStores())
+        ? 0 : isOverlaid ? try parent.overlaidCount(query) : try coordinator.count(query, in: parent.pinnedStores())
       return try deliver(count: count, into: sink)
     }
     if plan.concreteEntities.isEmpty { return }

@@ -32,7 +32,8 @@ extension ManagedObjectContext {
 
   /// Returns the IDs of the objects that match a request.
   ///
-  /// Creates objects only if changes of the context can affect the result. The same is true of ``count(for:)``.
+  /// Creates no objects of the result. If changes of the context can affect it, the rows of all objects in it are in memory at once.
+  /// The same is true of ``count(for:)``.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] { try core.fetchObjectIDs(request) }

@@ -20,7 +20,7 @@ extension ContextCore {
       let all = try persistentStoreCoordinator.count(counted, in: pinnedStores())
       return min(max(0, all - query.offset), query.limit ?? .max)
     }
-    return try overlaid(query).count
+    return try overlaidCount(query)
   }
 
   /// Explains how a request would be executed: by each store, and by the framework.
@@ -33,17 +33,19 @@ extension ContextCore {
   /// Returns the IDs of the objects that match a request, without creating the objects.
   func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
-    if try needsOverlay(request, query) { return try overlaid(query).map { $0.id } }
+    if try needsOverlay(request, query) { return try overlaidIDs(query) }
     query.output = .keys
     let collector = try persistentStoreCoordinator.fetch(query, in: pinnedStores())
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(collector.count)
-    // Batches that contain only keys may omit the entity.
-    collector.forEach { batch, index in
-      let id = places.objectID(query.entity.index, batch.pointer(index).key)
-      ids.append(batch.idPrefix.map { $0.withKey(id.key) } ?? id)
-    }
+    collector.forEach { batch, index in ids.append(storedID(in: batch, index, query.entity.index)) }
     return ids
+  }
+
+  /// The ID of a row that a store returned for an entity. Batches that contain only keys may omit their own entity.
+  func storedID(in batch: RowBatch, _ index: Int, _ entity: EntityIndex) -> ManagedObjectID {
+    let id = places.objectID(entity, batch.pointer(index).key)
+    return batch.idPrefix.map { $0.withKey(id.key) } ?? id
   }
 
   /// Returns values that the store computes, as one dictionary for each group.

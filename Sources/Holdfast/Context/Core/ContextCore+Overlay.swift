@@ -84,14 +84,30 @@ extension ContextCore {
   /// limit increased by the number of changed objects. If the query follows relationships to entities with changed objects, the context
   /// evaluates those conditions itself.
   func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
-    let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
-      try refusingFaultErrors { try overlay(query) }
-    }
-    try readOutdatedLists()
-    return objects
+    try overlaid(query) { try objects($0, query.entity) }
   }
 
-  private func overlay(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
+  /// The number of objects in the result of ``overlaid(_:)``, without creating them.
+  func overlaidCount(_ query: FetchQuery) throws -> Int { try overlaid(query) { $0.count } }
+
+  /// The IDs of the objects in the result of ``overlaid(_:)``, without creating them.
+  func overlaidIDs(_ query: FetchQuery) throws -> [ManagedObjectID] {
+    try overlaid(query) { candidates in
+      candidates.compactMap { candidate in
+        candidate.object?.id ?? candidate.batch.map { storedID(in: $0, candidate.index, query.entity.index) }
+      }
+    }
+  }
+
+  private func overlaid<Result>(_ query: FetchQuery, _ body: ([Candidate]) throws -> Result) throws -> Result {
+    let result = try holdingAwakening { () throws -> Result in
+      try refusingFaultErrors { try body(try overlay(query)) }
+    }
+    try readOutdatedLists()
+    return result
+  }
+
+  private func overlay(_ query: FetchQuery) throws -> [Candidate] {
     let model = persistentStoreCoordinator.model
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
@@ -130,8 +146,7 @@ extension ContextCore {
       if !followsChanges && !order.relationshipPaths.isEmpty { try source.prepareUnread(candidates.map(\.row), order.relationshipPaths) }
       candidates.sort { order.precedes($0.row, $1.row, source) }
     }
-    let wanted = candidates.dropFirst(query.offset).prefix(query.limit ?? .max)
-    return try objects(Array(wanted), query.entity)
+    return Array(candidates.dropFirst(query.offset).prefix(query.limit ?? .max))
   }
 
   /// The query that the stores receive for a request on which the context overlays its changes.
