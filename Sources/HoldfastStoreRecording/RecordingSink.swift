@@ -41,7 +41,11 @@ final class RecordingSink: RowSink {
       last = (batch.layout, batch.idPrefix)
       copies?.append(RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix))
     }
-    rows.forEach(in: batch) { copies?.last?.append(batch.pointer($0)) }
+    rows.forEach(in: batch) { index in
+      // A builder traps if its rows have more than 2 GiB.
+      if copies?.last?.isFull == true { copies?.append(RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)) }
+      copies?.last?.append(batch.pointer(index))
+    }
   }
 
   /// The answer with the rows received so far.

@@ -39,7 +39,7 @@ import Synchronization
 public final class StoreRecorder: Sendable {
   /// What a recording contains of the rows and destinations in answers.
   @nonexhaustive public enum Answers: Sendable, Hashable, Codable {
-    /// All values. A replay then reports which object and property differs.
+    /// All values. A replay then reports which object and property differs. While a request runs, all rows of its answer are in memory.
     case values
     /// Digests. The recording is much smaller, and a replay only reports which request has another answer.
     ///

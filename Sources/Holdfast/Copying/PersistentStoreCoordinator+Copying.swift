@@ -17,7 +17,7 @@ extension PersistentStoreCoordinator {
   /// The copy is made beside the destination, read again, and compared by ``GraphDigest`` before it appears at its place. When this is
   /// interrupted, the destination has no store; a folder `.holdfast-….copy` may remain.
   ///
-  /// A SQLite store is written in parts of 16 MB. Other stores need memory for all objects.
+  /// A SQLite store is written in parts of 16 MB. Other stores need memory for all objects at once, with their external values.
   ///
   /// ```swift
   /// let copy = try PersistentStoreCoordinator.copyPersistentStore(.json(at: "dogs.json"), to: .sqlite(at: "dogs.sqlite"))
