@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import Testing
 
@@ -68,5 +69,36 @@ import Testing
     try destination.close()
     try source.close()
     withExtendedLifetime(copied) {}
+  }
+
+  /// The bug: a copy trapped if the values of an object, which were saved one after the other, had more than 2 GiB together.
+  @Test(arguments: TestStore.allCases) func valuesThatAreTooLargeForARowAreAnError(_ store: TestStore) throws {
+    let attributes = ["first", "second"].map {
+      AttributeDescription($0, .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    }
+    let model = try ManagedObjectModel(entities: [EntityDescription("Photo", attributes: attributes)])
+    let place = try TestStore.json.makePlace(model: model, classes: []), context = try place.context()
+    let photo = try context.insert(entityNamed: "Photo")
+    for name in ["first", "second"] { try photo.setValue(.data(Data(repeating: 7, count: 200_000)), forKey: name) }
+    try context.save()
+    try place.close()
+
+    let source = place.description.makeStore()
+    let reader = try GraphReader(source, model, try source.open(model: model, host: .none).identity)
+    for (limit, fits) in [(300_000, false), (500_000, true)] {
+      let copied = try store.makePlace(model: model, classes: []), destination = copied.description.makeStore()
+      let identity = try destination.open(model: model, host: .none).identity
+      var copy = GraphCopy(reader, to: destination, identity, maximumRowByteCount: limit)
+      if fits {
+        try copy.run()
+      } else {
+        let error = #expect(throws: StoreError.self) { try copy.run() }
+        #expect(error?.code == .tooLarge)
+      }
+      #expect(try GraphDigest(GraphReader(destination, model, identity)).objectCount == (fits ? 1 : 0))
+      try destination.close()
+      withExtendedLifetime(copied) {}
+    }
+    try source.close()
   }
 }

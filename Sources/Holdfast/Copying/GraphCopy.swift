@@ -20,9 +20,15 @@ struct GraphCopy {
   private static let partByteCount = 16 << 20
   /// The number of links and order keys of one save, if there are several.
   private let partLinkCount: Int
+  /// The maximum size of a row with its values in external files, in bytes. A batch of 2 GiB traps, and has other rows, too.
+  private let maximumRowByteCount: Int
 
-  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity, partLinkCount: Int = 500_000) {
+  init(
+    _ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity, partLinkCount: Int = 500_000,
+    maximumRowByteCount: Int = 1 << 31 - 1 << 20
+  ) {
     (self.reader, self.destination, self.identity, self.partLinkCount) = (reader, destination, identity, partLinkCount)
+    self.maximumRowByteCount = maximumRowByteCount
     // A store with all rows in memory writes them all in each save.
     savesInParts = !destination.capabilities.residentRows
   }
@@ -135,6 +141,8 @@ struct GraphCopy {
 
   private func append(_ source: Row, _ entity: ManagedObjectModel.Entity, to builder: RowBatchBuilder) throws {
     let row = source.row.pointer
+    // The values were saved one after the other, and can together be larger than a row.
+    var size = entity.externalSlots.contains { row.isExternal($0) } ? byteCount(row, entity) : 0
     // Core Data's files can have rows with version 0.
     builder.beginRow(key: source.key, version: max(row.version, 1))
     for slot in entity.layout.slots {
@@ -158,6 +166,13 @@ struct GraphCopy {
         if entity.layout.kinds[slot] != .bytes {
           builder.append(cellOf: row, slot)
         } else if row.isExternal(slot), let bytes = try source.files[slot] ?? reader.bytes(row, slot, of: entity) {
+          size += bytes.count
+          guard size <= maximumRowByteCount else {
+            throw StoreError(
+              .tooLarge, operation: StoreCopier.operation,
+              reason: "The values of \(entity.name) with the key \(row.key) have more than \(maximumRowByteCount) bytes together. Set one "
+                + "of them to a shorter value. The destination wasn't changed.")
+          }
           _ = builder.appendValue(.data(bytes), entity.layout.columns[slot])
         } else {
           builder.append(bytesOf: row, slot)
