@@ -185,6 +185,7 @@ extension StoreDescription {
   /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.
   /// - If the other store has snapshots, several threads read one of them at the same time, as Holdfast's stores permit.
   /// - The framework evaluates queries, so each fetch reads all rows of its entities.
+  /// - Values in external files are read with their rows, and all values of a row have at most 2 GiB.
   ///
   /// - Parameters:
   ///   - base: The other store. It is created if it doesn't exist, unless it is opened read-only. It isn't migrated.
