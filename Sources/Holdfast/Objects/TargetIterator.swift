@@ -51,7 +51,7 @@ struct TargetIterator {
   /// relationship are spread over the graph. Following the relationships of 1,000 of 100,000 people takes 0.85 of the time.
   private func prepare() {
     let first = places.lowerBound + place
-    context.registry.prepare(for: keys, first..<min(first + TargetIterator.window, places.upperBound), of: destination)
+    context.registry.prepare(for: keys[first..<min(first + TargetIterator.window, places.upperBound)], of: destination)
   }
 
   /// The next object, perhaps a fault.

@@ -61,7 +61,7 @@ struct IdentityMap {
   /// Loads the objects with these keys, and the beginnings of their rows, into the processor's cache.
   ///
   /// The loads for one key depend on each other, those for different keys don't, so the processor waits for them at the same time.
-  mutating func touch(_ keys: Slice<UnsafeBufferPointer<ObjectKey>>) {
+  mutating func touch(_ keys: ArraySlice<ObjectKey>) {
     guard let table, let dense else { return }
     let map = self
     var sum: UInt32 = 0

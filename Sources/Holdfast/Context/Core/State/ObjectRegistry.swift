@@ -55,7 +55,5 @@ struct ObjectRegistry: ~Copyable {
   }
 
   /// Prepares for looking up and reading some destinations of a relationship, as far as they are registered.
-  func prepare(for targets: [ObjectKey], _ places: Range<Int>, of entity: EntityIndex) {
-    targets.withUnsafeBufferPointer { maps[root(entity)].touch($0[places]) }
-  }
+  func prepare(for targets: ArraySlice<ObjectKey>, of entity: EntityIndex) { maps[root(entity)].touch(targets) }
 }
