@@ -30,7 +30,9 @@ import Testing
   /// values, and accepted equal ones.
   @Test(arguments: TestStore.allCases)
   func `values stay unique if a store is opened with its constraints in another order`(_ store: TestStore) throws {
-    let orders = [[["code"], ["name", "year"], ["year"]], [["year"], ["code"], ["name", "year"]], [["name", "year"], ["year"], ["code"]]]
+    let orders = [
+      [["code"], ["name", "year"], ["year"]], [["year"], ["code"], ["name", "year"]], [["name", "year"], ["year"], ["code"]],
+    ]
     let place = try store.makePlace(model: Self.model(orders[0]), classes: []), first = try place.context()
     for number in 0..<20 { try insert("code \(number)", "name \(number)", Int64(number), into: first) }
     try first.save()

@@ -39,7 +39,8 @@ import Testing
     let unknown = Set(StoreConformance.all.map(\.rule)).subtracting(rules)
     #expect(unknown.isEmpty, "These rules have cases, but aren't documented.")
     #expect(rules.subtracting(StoreConformance.all.map(\.rule)).isEmpty, "These rules have no case.")
-    let broken = Flaw.allCases.flatMap(\.rules) + OutcomeStoreTests.Flaw.allCases.map(\.rule)
+    let broken =
+      Flaw.allCases.flatMap(\.rules) + OutcomeStoreTests.Flaw.allCases.map(\.rule)
       + HistoryStoreTests.Flaw.allCases.map(\.rule)
     #expect(rules.subtracting(broken).isEmpty, "No broken store breaks these rules.")
   }
