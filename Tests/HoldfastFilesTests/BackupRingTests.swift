@@ -218,6 +218,29 @@ import Testing
     other.close()
   }
 
+  /// The bug: behind a gap, no version was found, so all remained beside a file that had been moved away.
+  @Test func versionsBehindAGapThatAnInterruptedSaveLeftAreMoved() throws {
+    var failures = 0
+    for call in 0...4 {
+      let disk = SimulatedFileSystem(), (file, other) = try pair(disk)
+      disk.inject(FileFault(.link, .error(EIO)))
+      #expect(storeError { try file.replace([5]) }?.code == .inputOutput)
+      disk.clearFaults()
+      #expect(contents(disk) == ["store": [4], "store~2": [3], "store~3": [2], "copy": [12], "copy~1": [11]])
+      if call > 0 {
+        disk.inject(FileFault(.unlink, nth: call, .error(EIO)))
+        if storeError({ try remove(file, movingBackupsTo: other) }) != nil { failures += 1 }
+        disk.clearFaults()
+      }
+      if disk.names.contains("store") { try remove(file, movingBackupsTo: other) }
+      #expect(contents(disk) == ["copy": [12], "copy~1": [11], "copy~2": [3], "copy~3": [2]], "\(call)")
+      file.close()
+      other.close()
+      #expect(disk.openCount == 0, "\(call)")
+    }
+    #expect(failures >= 3)
+  }
+
   @Test(arguments: [StoreFileOperation.openForReading, .read, .create, .write, .synchronize, .rename, .unlink])
   func RC1_versionsWhoseMoveFailsAreMovedByTheNextAttempt(operation: StoreFileOperation) throws {
     var failures = 0
