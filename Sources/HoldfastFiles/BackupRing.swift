@@ -29,27 +29,24 @@ struct BackupRing {
 
   /// Removes all versions, even if there are more than the current maximum. If that is interrupted, it can be repeated.
   func removeAll() throws(FileSystemError) {
-    // The oldest first, so that the others keep consecutive numbers. Up to the maximum, there can be a gap after an interrupted save.
-    let last = try max(numbers().upperBound - 1, count)
-    for number in stride(from: last, through: 1, by: -1) where try node(name(number)) != nil {
-      try folder.fileSystem.unlink(name(number), in: folder.directory)
-    }
+    // The oldest first, so that the others keep consecutive numbers.
+    for number in try allNumbers().reversed() { try folder.fileSystem.unlink(name(number), in: folder.directory) }
   }
 
   /// Moves all versions to the next numbers after those of another file. If that is interrupted, it can be repeated.
   ///
   /// The caller must hold the writer locks of both files.
   func moveAll(behind other: BackupRing) throws(FileSystemError) {
-    let numbers = try numbers(), present = try other.numbers().count
+    let numbers = try allNumbers(), present = try other.numbers().count
     // An interrupted attempt may have copied the last one and not removed it. Then the other's numbers have no gap any more.
-    if numbers.count == 1 {
-      for number in try other.numbers() where try isVersion(1, equalTo: number, of: other) {
-        return try folder.fileSystem.unlink(name(1), in: folder.directory)
+    if let last = numbers.first, numbers.count == 1 {
+      for number in try other.numbers() where try isVersion(last, equalTo: number, of: other) {
+        return try folder.fileSystem.unlink(name(last), in: folder.directory)
       }
     }
-    // The oldest first, so that the others keep consecutive numbers, and get the same ones the next time.
-    for number in numbers.reversed() {
-      try copy(number, to: other.name(present + number), in: other.folder)
+    // The oldest first, so that the others keep their places, and get the same numbers the next time.
+    for (place, number) in numbers.enumerated().reversed() {
+      try copy(number, to: other.name(present + place + 1), in: other.folder)
       try folder.fileSystem.unlink(name(number), in: folder.directory)
     }
   }
@@ -101,7 +98,15 @@ struct BackupRing {
     try other.fileSystem.close(copy.handle)
   }
 
-  /// The numbers of all versions. A version after a gap doesn't count.
+  /// The numbers of all versions. Up to the maximum, there can be a gap after an interrupted save.
+  private func allNumbers() throws(FileSystemError) -> [Int] {
+    let last = try max(numbers().upperBound - 1, count)
+    var found: [Int] = []
+    for number in stride(from: 1, through: last, by: 1) where try node(name(number)) != nil { found.append(number) }
+    return found
+  }
+
+  /// The numbers of the versions before the first gap.
   private func numbers() throws(FileSystemError) -> Range<Int> {
     var end = 1
     while try node(name(end)) != nil { end += 1 }
