@@ -107,6 +107,35 @@ import Testing
     expectValue(value, of: id, in: "store")
   }
 
+  /// The bug: saves of large values, copies of them and their removal failed, and each opening found the same notes again.
+  @Test(arguments: [EINVAL, ENOTSUP]) func foldersThatCannotBeSynchronizedKeepValuesAsDurablyAsTheyCan(_ number: Int32) throws {
+    let value = Data(repeating: 7, count: 20), system = UnsynchronizedFolders(base: disk, number: number)
+    func made(_ name: String) -> ExternalDataFolder {
+      ExternalDataFolder(
+        path: "/" + name, name: name, storeUUID: storeUUID, options: ExternalDataOptions(threshold: 8), permissions: 0o600, fileSystem: system)
+    }
+    let files = made("store"), copy = made("copy")
+    let id = try write(value, to: files)
+    #expect(try files.read(id, operation: "read a value") == value)
+    try copy.recording([id]) { change in
+      try change.add([id], from: files, operation: "copy files")
+      try change.place {}
+    }
+    #expect(try copy.read(id, operation: "read a value") == value)
+    try files.remove([id], operation: "remove files")
+    #expect(throws: StoreError.self) { try files.read(id, operation: "read a value") }
+    files.close()
+    copy.close()
+    // No note remains.
+    let root = try disk.openDirectory("/")
+    for name in [".store_SUPPORT", ".copy_SUPPORT"] {
+      let support = try disk.openDirectory(name, in: root)
+      #expect(try disk.names(in: support) == ["_EXTERNAL_DATA"])
+      try disk.close(support)
+    }
+    try disk.close(root)
+  }
+
   /// The process that copied the file before was killed when its contents weren't durable yet.
   @Test func aFileThatAnInterruptedCopyLeftSurvivesAPowerLossWhenItIsUsedAgain() throws {
     let value = Data(repeating: 7, count: 20), source = folder("source", on: disk), copy = folder("copy", on: disk)
@@ -124,5 +153,16 @@ import Testing
     }
     disk.mark(1)
     expectValue(value, of: id, in: "copy")
+  }
+}
+
+/// A file system that can't synchronize folders.
+private struct UnsynchronizedFolders: ForwardingFileSystem {
+  let base: any StoreFileSystem
+  let number: Int32
+
+  func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
+    if try base.status(of: file).kind == .directory { throw FileSystemError(.synchronize, name: file.name, number: number) }
+    try base.synchronize(file)
   }
 }
