@@ -87,10 +87,7 @@ struct BackupRing {
       }
       try other.fileSystem.synchronize(copy.handle)
       try other.fileSystem.rename(copy.handle.name, to: newName, in: other.directory)
-      do throws(FileSystemError) { try other.fileSystem.synchronize(other.directory) } catch {
-        // Some file systems can't synchronize folders.
-        guard [ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { throw error }
-      }
+      try other.fileSystem.synchronizeFolder(other.directory)
     } catch {
       copy.remove(other)
       throw error

@@ -281,11 +281,9 @@ public final class FileReplacement {
   private func synchronizeFolder(_ outcome: String) -> StoreError? {
     guard owner.options.durability == .full || waitsForDisk else { return nil }
     do throws(FileSystemError) {
-      try folder.fileSystem.synchronize(folder.directory)
+      try folder.fileSystem.synchronizeFolder(folder.directory)
       return nil
     } catch {
-      // The file system can't synchronize folders, so this is the strongest guarantee.
-      guard ![ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { return nil }
       return StoreError(
         .durabilityUnknown, operation: operation, path: folder.path,
         reason: "\(outcome), but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "

@@ -38,3 +38,12 @@ extension StoreFileSystem {
     }
   }
 }
+
+extension StoreFileSystem {
+  /// Makes the names in a folder durable, if the file system can synchronize folders. Otherwise that is the strongest guarantee.
+  func synchronizeFolder(_ folder: StoreFileHandle) throws(FileSystemError) {
+    do throws(FileSystemError) { try synchronize(folder) } catch {
+      guard [ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { throw error }
+    }
+  }
+}

@@ -20,7 +20,7 @@ extension ExternalDataFolder {
       do throws(FileSystemError) { try add(contents, as: id) } catch { throw failure(error, operation: operation) }
     }
     do throws(FileSystemError) {
-      if let folders = try folders(making: false) { try fileSystem.synchronize(folders.data.handle) }
+      if let folders = try folders(making: false) { try fileSystem.synchronizeFolder(folders.data.handle) }
     } catch {
       throw failure(error, operation: operation)
     }
@@ -58,7 +58,7 @@ extension ExternalDataFolder {
     do throws(FileSystemError) {
       guard !ids.isEmpty, let folders = try folders(making: false) else { return }
       for id in ids { try unlink(id.uuidString, in: folders.data.handle) }
-      try fileSystem.synchronize(folders.data.handle)
+      try fileSystem.synchronizeFolder(folders.data.handle)
     } catch {
       throw failure(error, operation: operation)
     }

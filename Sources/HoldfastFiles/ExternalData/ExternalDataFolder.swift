@@ -222,7 +222,7 @@ public final class ExternalDataFolder: Sendable {
     guard let folders = try folders(making: false) else { return }
     if !ids.isEmpty {
       for id in ids { try unlink(id.uuidString, in: folders.data.handle) }
-      try fileSystem.synchronize(folders.data.handle)
+      try fileSystem.synchronizeFolder(folders.data.handle)
     }
     try unlink(note, in: folders.support.handle)
   }
@@ -296,9 +296,9 @@ public final class ExternalDataFolder: Sendable {
     var found = try folder(Self.dataName, in: support, false)
     if found == nil && making {
       // An attempt that failed or was killed may have made the support folder, and not its name durable. So it has no folder of files yet.
-      try fileSystem.synchronize(base.handle)
+      try fileSystem.synchronizeFolder(base.handle)
       found = try folder(Self.dataName, in: support, true)
-      try fileSystem.synchronize(support.handle)
+      try fileSystem.synchronizeFolder(support.handle)
     }
     guard let data = found else { return nil }
     for folder in [support, data] where !allowsSharedFolder { try checkOwner(folder, place.name, base) }

@@ -73,7 +73,7 @@ public final class ExternalDataSave: Sendable {
         for file in plan.files {
           try plan.withBytes(of: file) { bytes throws(FileSystemError) in try folder.write(bytes, as: file.id, folders) }
         }
-        if !plan.files.isEmpty { try folder.fileSystem.synchronize(folders.data.handle) }
+        if !plan.files.isEmpty { try folder.fileSystem.synchronizeFolder(folders.data.handle) }
       } catch {
         try? folder.remove(plan.files.map(\.id), note: note.name)
         throw error

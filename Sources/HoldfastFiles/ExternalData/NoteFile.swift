@@ -25,7 +25,7 @@ final class NoteFile {
     do throws(FileSystemError) {
       try fileSystem.writeAll(Array(text.utf8).span.bytes, to: file.handle, at: 0)
       try fileSystem.synchronize(file.handle)
-      try fileSystem.synchronize(folders.support.handle)
+      try fileSystem.synchronizeFolder(folders.support.handle)
     } catch {
       try? fileSystem.unlink(name, in: folders.support.handle)
       throw error
