@@ -213,4 +213,35 @@ import Testing
     }
     #expect(try place.contents(second) == ["Dog a: photo=01ff", "Dog b: photo=300001 bytes 7"])
   }
+
+  /// The bug: nothing named these files, so those that a migration couldn't remove, or before whose removal its process was killed, remained
+  /// forever.
+  @Test(arguments: MigratedStore.allCases, [true, false]) func filesThatAMigrationLeftAreRemovedByTheNextOpening(
+    _ store: MigratedStore, hasLog: Bool
+  ) throws {
+    if !hasLog && ![.sqlite, .coreData].contains(store) { return }
+    let place = MigratedStore.Place(store, hasLog: hasLog), photo = Data(repeating: 7, count: 300_000), scan = photo + [8]
+    func binary(_ name: String) -> AttributeDescription {
+      AttributeDescription(name, .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    }
+    let first = try model(EntityDescription("Dog", attributes: [binary("photo"), binary("scan")]))
+    let second = try model(EntityDescription("Dog", attributes: [binary("photo")]))
+    try place.fill(first) { try $0.add("Dog", "a", ["photo": .data(photo), "scan": .data(scan)]) }
+    func paths() -> [String] {
+      place.folder.namesOfAllLevels.filter { $0.contains("_EXTERNAL_DATA/") && $0.contains("-") }.map { place.folder.file($0) }
+    }
+    func notes() -> [String] { place.folder.namesOfAllLevels.filter { $0.contains("_SUPPORT/.holdfast-") } }
+    #expect(paths().count == 2 && notes().isEmpty)
+    let lost = try #require(try paths().first { try TemporaryFolder.read($0).count == scan.count })
+    // A folder can't be removed like a file.
+    try FileManager.default.removeItem(atPath: lost)
+    try FileManager.default.createDirectory(atPath: lost, withIntermediateDirectories: false)
+    let expected = ["Dog a: photo=300000 bytes 7"]
+    #expect(try place.contents(second, from: [first]) == expected)
+    #expect(paths().count == 2 && notes().count == 1)
+    try FileManager.default.removeItem(atPath: lost)
+    try scan.write(to: URL(fileURLWithPath: lost))
+    #expect(try place.contents(second) == expected)
+    #expect(paths().count == 1 && !paths().contains(lost) && notes().isEmpty)
+  }
 }
