@@ -23,10 +23,8 @@ extension ClosedWholeFile {
     try replacement.finish()
     replacement.waitsForDisk = true
     try progress.check()
-    try replacement.commit()
+    try ExternalDataFolder(file, storeUUID: storeUUID, options: options).removing(lost, operation: operation) { try replacement.commit() }
     request.report(1)
-    // A file that can't be removed remains, and no row names it.
-    try? ExternalDataFolder(file, storeUUID: storeUUID, options: options).remove(lost, operation: operation)
   }
 
   /// Writes the new file.

@@ -33,6 +33,28 @@ extension ExternalDataFolder {
     }
   }
 
+  /// Calls a closure after which the store at the path no longer names some files, and removes them.
+  ///
+  /// If they can't be removed, or the process ends meanwhile, ``removeLeftFiles(_:)`` removes them.
+  ///
+  /// - Parameters:
+  ///   - ids: The files.
+  ///   - body: Changes the store. If it throws an error other than `durabilityUnknown` or `outcomeUnknown`, it has changed nothing.
+  /// - Throws: Errors of the closure.
+  public func removing(_ ids: Set<UUID>, operation: String, after body: () throws -> Void) throws {
+    var isDone = false
+    do {
+      try recording(ids) { change in
+        do { try change.place(body) } catch let error as StoreError where error.code == .outcomeUnknown {
+          change.cannotBeUndone()
+          throw error
+        }
+        isDone = true
+        try remove(ids, operation: operation)
+      }
+    } catch { if !isDone { throw error } }
+  }
+
   /// Removes the files that interrupted calls of ``recording(_:_:)`` left for a store at this path, whatever its UUID was.
   ///
   /// - Parameter named: Returns all files that the store at the path names now. Called only if there are such files, and at most once. If it

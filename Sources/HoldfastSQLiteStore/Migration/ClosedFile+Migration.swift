@@ -78,9 +78,10 @@ extension ClosedFile {
       if found.0 { return }
       let writer = try database.writer(to: operation)
       if found.hasLog {
-        let lost = try change(database, writer, mapping, options, request, shares: 0...0.95, operation)
-        request.report(1)
-        return removeFiles(lost, database.file.path)
+        _ = try change(database, writer, mapping, options, request, shares: 0...0.95, operation) { lost, commit in
+          try self.removing(lost, database.file.path, operation, after: commit)
+        }
+        return request.report(1)
       }
       // No other process writes until the file is replaced. An exclusive lock would also prevent copying it.
       try writer.begin(.immediate)
@@ -105,11 +106,10 @@ extension ClosedFile {
         defer { database.close() }
         let writer = try database.writer(to: operation)
         try original.copyDatabase(to: writer, operation, request, shares: 0...0.25)
-        lost = try change(database, writer, mapping, options, request, shares: 0.25...0.95, operation)
+        lost = try change(database, writer, mapping, options, request, shares: 0.25...0.95, operation) { _, commit in try commit() }
       }
-      try OperatingSystem.rename(copy, to: path, operation)
+      try removing(lost, path, operation) { try OperatingSystem.rename(copy, to: path, operation) }
       request.report(1)
-      removeFiles(lost, path)
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
       throw error
@@ -122,18 +122,21 @@ extension ClosedFile {
     var ids: Set<UUID> = []
   }
 
-  /// Removes external files after the migration has succeeded. A file that can't be removed remains, and no row names it.
-  private func removeFiles(_ lost: LostFiles, _ path: String) {
-    if lost.ids.isEmpty { return }
-    try? ExternalDataFolder(path: path, storeUUID: lost.storeUUID, options: options).remove(lost.ids, operation: MigrationRequest.operation)
+  /// Calls a closure that completes the migration, and removes the external files of the store at a path that no row names any more.
+  private func removing(_ lost: LostFiles, _ path: String, _ operation: String, after complete: () throws -> Void) throws {
+    let folder = ExternalDataFolder(path: path, storeUUID: lost.storeUUID, options: options)
+    try folder.removing(lost.ids, operation: operation, after: complete)
   }
 
   /// Changes a file in one transaction. Does nothing if it has the new model.
   ///
-  /// - Parameter shares: The shares of the request before and after the change.
+  /// - Parameters:
+  ///   - shares: The shares of the request before and after the change.
+  ///   - completing: Calls the closure that commits the transaction. Receives the external files that no row names any more.
   private func change(
     _ database: SQLiteDatabase, _ writer: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions,
-    _ request: RequestOptions, shares: ClosedRange<Double>, _ operation: String
+    _ request: RequestOptions, shares: ClosedRange<Double>, _ operation: String,
+    completing: (LostFiles, _ commit: () throws -> Void) throws -> Void
   ) throws -> LostFiles {
     // The connection's files refer to these names until they are closed.
     let names = TemporaryNames(beside: database.file.name)
@@ -161,7 +164,7 @@ extension ClosedFile {
           try writeMetadata(found.record, found.isOwn, mapping, writer)
         }
         try request.check(operation)
-        try database.commit(writer)
+        try completing(lost) { try database.commit(writer) }
       }
     } catch {
       writer.rollback()
