@@ -273,6 +273,36 @@ import Testing
     #expect(try images(second) == expected(seed: 7))
   }
 
+  /// The bug: both copies named the same files, so that destroying, replacing or saving one of them removed those of the other.
+  @Test func `a SQLite store isn't copied beside another copy whose external data share its folder`() throws {
+    let kind = FileStore.sqlite(.wal), source = try gallery(kind, "source.store", seed: 1)
+    let first = description(kind, "copy.one"), second = description(kind, "copy.two")
+    try TemporaryFolder.write(Array("notes".utf8), to: folder.file("copy.txt"))
+    try PersistentStoreCoordinator.replacePersistentStore(first, withCopyOf: source)
+    func expectRefusal() throws {
+      let error = try #require(throws: StoreError.self) {
+        try PersistentStoreCoordinator.replacePersistentStore(second, withCopyOf: source)
+      }
+      #expect(error.code == .unsupportedRequest && error.reason.contains("copy.one"), "\(error)")
+    }
+    try expectRefusal()
+    let context = try Gallery.context(first)
+    try expectRefusal()
+    #expect(!folder.exists("copy.two"))
+    #expect(try Gallery.photos(context).map(\.image) == expected(seed: 1))
+    try context.persistentStoreCoordinator.close()
+    // A store whose files have other names.
+    let other = try gallery(kind, "other.store", seed: 7)
+    try PersistentStoreCoordinator.replacePersistentStore(second, withCopyOf: other)
+    try expectRefusal()
+    #expect(try images(second) == expected(seed: 7) && images(first) == expected(seed: 1))
+    // The same copy again, and one beside nothing.
+    try PersistentStoreCoordinator.replacePersistentStore(first, withCopyOf: source)
+    try PersistentStoreCoordinator.destroyPersistentStore(first)
+    try PersistentStoreCoordinator.replacePersistentStore(second, withCopyOf: source)
+    #expect(try images(second) == expected(seed: 1))
+  }
+
   @Test(arguments: stores)
   func `a read-only description can be copied, but not destroyed or replaced`(kind: FileStore) throws {
     let source = try gallery(kind, "a.store", seed: 1), other = try gallery(kind, "b.store", seed: 7)
