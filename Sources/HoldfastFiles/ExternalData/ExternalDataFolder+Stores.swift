@@ -51,6 +51,12 @@ extension ExternalDataFolder {
     }
   }
 
+  /// Those of some files that are in the folder, whatever they contain.
+  public func present(_ ids: Set<UUID>) -> Set<UUID> {
+    guard !ids.isEmpty, (try? folders(making: false)) != nil else { return [] }
+    return ids.filter { contains($0) }
+  }
+
   /// Removes files of a store that no longer exists or no longer names them. Files that don't exist are ignored.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``: `notPermitted`, `inputOutput`.

@@ -27,6 +27,13 @@ enum OperatingSystem {
   /// The device and inode of the file at a path, or of the link itself; nil if nothing is there or it can't be reached.
   static func node(of path: String) -> FileNode? { try? status(of: path).identity.node }
 
+  /// The names in a folder; none if they can't be listed.
+  static func names(inFolder path: String) -> [String] {
+    guard let folder = try? files.openDirectory(path) else { return [] }
+    defer { try? files.close(folder) }
+    return (try? files.names(in: folder)) ?? []
+  }
+
   /// Creates an empty file with exactly these permissions, independent of the process's umask.
   ///
   /// Throws `EEXIST` if anything is at the path. Closes the descriptor, so call it before any connection opens the file.

@@ -69,7 +69,7 @@ extension ClosedFile {
       let copied = try original.contents(connection, operation)
       if exists(path) {
         try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
-          try checkFolders(copied.externalIDs, connection.path, file, operation)
+          try checkFolders(copied.externalIDs, replacing: replaced.externalIDs, connection.path, file, operation)
           let folder = copied.folder(for: file, options)
           try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
             let permissions = try OperatingSystem.status(of: file).permissions
@@ -238,14 +238,42 @@ extension ClosedFile {
     return ids
   }
 
-  /// Refuses to copy external files to their own folder, which the copy would share with the original.
-  func checkFolders(_ copied: Set<UUID>, _ source: String, _ file: String, _ operation: String) throws {
+  /// Refuses to copy external files to a folder where another store has the same ones: the original, or another copy of it. Each store would
+  /// remove files of the other.
+  func checkFolders(
+    _ copied: Set<UUID>, replacing replaced: Set<UUID> = [], _ source: String, _ file: String, _ operation: String
+  ) throws {
     func folder(_ path: String) -> String { ResolvedFilePath(splitting: path).folder + "/" + ExternalDataFolder.name(path) }
-    guard !copied.isEmpty, source != file, folder(source) == folder(file) else { return }
+    if copied.isEmpty { return }
+    var owner = source != file && folder(source) == folder(file) ? source : nil
+    if owner == nil {
+      let present = ExternalDataFolder(path: file, storeUUID: "", options: options).present(copied.subtracting(replaced))
+      // Others are what is left of an interrupted copy, or of a store that was damaged.
+      if !present.isEmpty { owner = neighbour(of: file, naming: present, operation) }
+    }
+    guard let owner else { return }
     throw StoreError(
       .unsupportedRequest, operation: operation, path: path,
-      reason: "The copy would have the same folder of external files as \(source), because only the extensions differ. Choose another name."
+      reason: "The copy would have the same folder of external files as \(owner), because only the extensions differ. Choose another name."
     )
+  }
+
+  /// The path of another store in the folder of a file that has the same folder of external files, and names some of them.
+  ///
+  /// A store that this process has open can't be read here. It counts.
+  private func neighbour(of file: String, naming ids: Set<UUID>, _ operation: String) -> String? {
+    let place = ResolvedFilePath(splitting: file), own = ExternalDataFolder.name(file), node = OperatingSystem.node(of: file)
+    for name in OperatingSystem.names(inFolder: place.folder).sorted() where name != place.name && ExternalDataFolder.name(name) == own {
+      // Closing another descriptor of a log's index would release SQLite's locks.
+      if CompanionFiles.suffixes.contains(where: { name.hasSuffix($0) }) { continue }
+      let path = ResolvedFilePath(folder: place.folder, name: name).path
+      guard let status = try? OperatingSystem.status(of: path), status.kind == .regular, status.identity.node != node else { continue }
+      let other = ClosedFile(path: path, options: options.withSmallCaches)
+      do {
+        if try !ids.isDisjoint(with: other.readOnly(operation) { try other.contents($0, operation).externalIDs }) { return path }
+      } catch let error as StoreError where error.code == .alreadyOpen { return path } catch {}
+    }
+    return nil
   }
 
   // MARK: Paths
