@@ -112,7 +112,8 @@ import Testing
     let value = Data(repeating: 7, count: 20), system = UnsynchronizedFolders(base: disk, number: number)
     func made(_ name: String) -> ExternalDataFolder {
       ExternalDataFolder(
-        path: "/" + name, name: name, storeUUID: storeUUID, options: ExternalDataOptions(threshold: 8), permissions: 0o600, fileSystem: system)
+        path: "/" + name, name: name, storeUUID: storeUUID, options: ExternalDataOptions(threshold: 8), permissions: 0o600,
+        fileSystem: system)
     }
     let files = made("store"), copy = made("copy")
     let id = try write(value, to: files)

@@ -214,8 +214,7 @@ import Testing
     #expect(try place.contents(second) == ["Dog a: photo=01ff", "Dog b: photo=300001 bytes 7"])
   }
 
-  /// The bug: nothing named these files, so those that a migration couldn't remove, or before whose removal its process was killed, remained
-  /// forever.
+  /// The bug: nothing named these files, so those that a migration couldn't remove, or whose process was killed before, remained forever.
   @Test(arguments: MigratedStore.allCases, [true, false]) func filesThatAMigrationLeftAreRemovedByTheNextOpening(
     _ store: MigratedStore, hasLog: Bool
   ) throws {

@@ -238,7 +238,7 @@ extension ClosedFile {
     return ids
   }
 
-  /// Refuses to copy external files to a folder where another store has the same ones: the original, or another copy of it. Each store would
+  /// Refuses to copy external files to a folder where another store has the same ones: the original, or another copy of it. Each would
   /// remove files of the other.
   func checkFolders(
     _ copied: Set<UUID>, replacing replaced: Set<UUID> = [], _ source: String, _ file: String, _ operation: String
