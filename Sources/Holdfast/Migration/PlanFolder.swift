@@ -50,13 +50,21 @@ struct PlanFolder {
     storePath = path
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     (self.inFile, name) = (inFile, String(parts.last ?? "store"))
-    // A name has at most 255 bytes.
-    let folder = ".holdfast-\(String(decoding: name.utf8.prefix(200), as: UTF8.self)).migration"
+    let folder = ".holdfast-\(Self.shortened(name)).migration"
     guard
       let lock = try FolderLock(
         (parts.dropLast() + [Substring(folder)]).joined(separator: "/"), creates: creates, to: MigrationRequest.operation)
     else { return nil }
     self.lock = lock
+  }
+
+  /// The name of a store's file, or its beginning with a digest of the whole: a name has at most 255 bytes.
+  private static func shortened(_ name: String) -> String {
+    if name.utf8.count <= 200 { return name }
+    var digest = ContentDigest(), beginning = name.prefix(200)
+    digest.update(name.utf8)
+    while beginning.utf8.count > 200 { beginning.removeLast() }
+    return beginning + "~" + String(digest.value, radix: 16)
   }
 
   /// What was recorded last; nil if nothing is done.
