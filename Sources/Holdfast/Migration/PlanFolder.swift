@@ -64,7 +64,7 @@ struct PlanFolder {
     var digest = ContentDigest(), beginning = name.prefix(200)
     digest.update(name.utf8)
     while beginning.utf8.count > 200 { beginning.removeLast() }
-    return beginning + "~" + String(digest.value, radix: 16)
+    return "\(beginning)~\(String(digest.value, radix: 16))"
   }
 
   /// What was recorded last; nil if nothing is done.
