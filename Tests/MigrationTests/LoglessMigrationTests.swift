@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastSQLiteStore
 import HoldfastStore
 import SQLiteTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -54,6 +55,31 @@ import Testing
     }
     #expect(error?.code == .constraintViolation)
     #expect(try place.folder.snapshot() == before)
+  }
+
+  /// The bug: each process that was killed during such a migration left a copy of the entire file, which no later call removed.
+  @Test(arguments: ["migration", "replacement", "destruction"])
+  func copiesThatKilledProcessesLeftAreRemovedByTheNextChangeOfTheStore(_ change: String) throws {
+    let place = try place(.sqlite), names = place.folder.names, found = Mutex<Set<String>>([])
+    #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, to: refused) { _ in
+        let copies = place.folder.names.filter { $0.hasPrefix(".holdfast-") && $0.hasSuffix(".tmp") }
+        found.withLock { $0.formUnion(copies) }
+      }
+    }
+    #expect(place.folder.names == names)
+    let left = try #require(found.withLock { $0 }.first)
+    // That of a store with another name.
+    let digits = left.dropFirst(".holdfast-".count), other = ".holdfast-" + (digits.hasPrefix("0") ? "1" : "0") + digits.dropFirst()
+    for name in [left, left + "-journal", other] { try TemporaryFolder.write([1, 2, 3], to: place.folder.file(name)) }
+    switch change {
+    case "migration": try PersistentStoreCoordinator.migratePersistentStore(place.description, to: new)
+    case "replacement":
+      let source = try self.place(.sqlite)
+      try PersistentStoreCoordinator.replacePersistentStore(place.description, withCopyOf: source.description)
+    default: try PersistentStoreCoordinator.destroyPersistentStore(place.description)
+    }
+    #expect(place.folder.names.filter { $0.hasPrefix(".holdfast-") } == [other])
   }
 
   @Test(arguments: [MigratedStore.sqlite, .coreData]) func openingMigratesTheFile(store: MigratedStore) throws {

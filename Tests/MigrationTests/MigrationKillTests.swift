@@ -198,6 +198,9 @@ struct KilledMigration {
     if !isNew { demand(try place.contents(old, from: [middle]) == lines.old, "\(call): the old store has other contents.") }
     try migrate(place)
     demand(try place.contents(new) == lines.new, "\(call): the new store has other contents.")
+    if kind == .withoutLog {
+      demand(!place.folder.names.contains { $0.hasPrefix(".holdfast-") }, "\(call): \(place.folder.names) remain.")
+    }
     if store != .coreData || isNew { return isNew }
     demand(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]], "\(call): the file is damaged.")
     return isNew
