@@ -86,6 +86,7 @@ extension ClosedFile {
       // No other process writes until the file is replaced. An exclusive lock would also prevent copying it.
       try writer.begin(.immediate)
       defer { writer.rollback() }
+      Self.removeLeftCopies(of: database.file.path, operation)
       // Another process may have migrated the file.
       if try record(writer, operation).isCompatible(with: mapping.destination) { return }
       try reading(database, operation) { try replace(database.file.path, $0, mapping, options, request, operation) }

@@ -51,7 +51,8 @@ extension ClosedFile {
 
   /// Replaces the store with a copy of another one, or creates it.
   ///
-  /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`.
+  /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`. The next
+  /// replacement, destruction, or migration without a log removes it.
   ///
   /// - Parameter state: The state that the file to replace must have; nil for any.
   func replace(with source: StoreLocation, expecting state: StoreFileState?, _ request: RequestOptions) throws {
@@ -164,6 +165,7 @@ extension ClosedFile {
     try withDatabase(options, checkpointing: false) { database in
       let file = database.file.path, writer = try ignoringDamage { try lock(database, operation) }
       try state?.verify(fileAt: file, operation: operation)
+      if writer != nil { Self.removeLeftCopies(of: file, operation) }
       let contents = try writer.flatMap { writer in try ignoringDamage { try self.contents(writer, operation) } }
       try body(file, contents ?? StoredContents()) {
         if let writer { _ = try ignoringDamage { try removeLog(writer, file, operation) } }
@@ -283,10 +285,30 @@ extension ClosedFile {
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }
 
-  /// A path for a temporary copy in the folder of a file.
+  /// A path for a temporary copy in the folder of a file: `.holdfast-DIGEST.0123456789abcdef.tmp`, with a digest of the file's name.
   static func unusedPath(beside file: String) -> String {
-    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
-    return ResolvedFilePath(folder: ResolvedFilePath(splitting: file).folder, name: name).path
+    let place = ResolvedFilePath(splitting: file), number = UInt64.random(in: .min ... .max)
+    return ResolvedFilePath(folder: place.folder, name: copyPrefix(place.name) + String(number, radix: 16) + copySuffix).path
+  }
+
+  private static let copySuffix = ".tmp"
+
+  private static func copyPrefix(_ name: String) -> String {
+    var digest = ContentDigest()
+    digest.update(name.utf8)
+    return ".holdfast-\(String(digest.value, radix: 16))."
+  }
+
+  /// Removes the copies that killed processes left of a file, or for it. The caller holds a lock of the file that excludes all others that make
+  /// copies for it. Errors are ignored, because copies don't prevent anything.
+  static func removeLeftCopies(of file: String, _ operation: String) {
+    let place = ResolvedFilePath(splitting: file), prefix = copyPrefix(place.name)
+    let suffixes = [copySuffix] + CompanionFiles.suffixes.map { copySuffix + $0 }
+    let left = OperatingSystem.names(inFolder: place.folder).filter { name in
+      name.hasPrefix(prefix) && suffixes.contains { name.hasSuffix($0) }
+    }
+    if left.isEmpty { return }
+    try? OperatingSystem.remove(left.map { ResolvedFilePath(folder: place.folder, name: $0).path }, operation)
   }
 
   private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
