@@ -63,12 +63,12 @@ import Testing
     let place = try place(.sqlite), names = place.folder.names, found = Mutex<Set<String>>([])
     #expect(throws: MigrationError.self) {
       try PersistentStoreCoordinator.migratePersistentStore(place.description, to: refused) { _ in
-        let copies = place.folder.names.filter { $0.hasPrefix(".holdfast-") && $0.hasSuffix(".tmp") }
-        found.withLock { $0.formUnion(copies) }
+        let names = place.folder.names.filter { $0.hasPrefix(".holdfast-") && $0.hasSuffix(".tmp") }
+        found.withLock { $0.formUnion(names) }
       }
     }
     #expect(place.folder.names == names)
-    let left = try #require(found.withLock { $0 }.first)
+    let copies = found.withLock { $0 }, left = try #require(copies.first)
     // That of a store with another name.
     let digits = left.dropFirst(".holdfast-".count), other = ".holdfast-" + (digits.hasPrefix("0") ? "1" : "0") + digits.dropFirst()
     for name in [left, left + "-journal", other] { try TemporaryFolder.write([1, 2, 3], to: place.folder.file(name)) }

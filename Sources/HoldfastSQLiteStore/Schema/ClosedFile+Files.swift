@@ -299,8 +299,9 @@ extension ClosedFile {
     return ".holdfast-\(String(digest.value, radix: 16))."
   }
 
-  /// Removes the copies that killed processes left of a file, or for it. The caller holds a lock of the file that excludes all others that make
-  /// copies for it. Errors are ignored, because copies don't prevent anything.
+  /// Removes the copies that killed processes left of a file, or for it. Errors are ignored, because copies don't prevent anything.
+  ///
+  /// The caller holds a lock of the file that excludes all others that make copies for it.
   static func removeLeftCopies(of file: String, _ operation: String) {
     let place = ResolvedFilePath(splitting: file), prefix = copyPrefix(place.name)
     let suffixes = [copySuffix] + CompanionFiles.suffixes.map { copySuffix + $0 }
