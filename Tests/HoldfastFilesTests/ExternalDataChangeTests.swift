@@ -89,6 +89,17 @@ import Testing
     #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
   }
 
+  /// The bug: such a note was used, so files that a third process had copied again in the meantime were removed.
+  @Test func aNoteThatAnotherProcessRemovesBeforeItIsLockedRemovesNoFiles() throws {
+    #expect(throws: StoreError.self) { try copy { throw failure(.durabilityUnknown) } }
+    let support = folder.file(".copy_SUPPORT")
+    let late = ExternalDataFolder(
+      path: folder.file("copy"), name: "copy", storeUUID: UUID().uuidString, options: ExternalDataOptions(), permissions: 0o600,
+      fileSystem: LateLocks { name in try? FileManager.default.removeItem(atPath: support + "/" + name) })
+    late.removeLeftFiles { [] }
+    #expect(copied == names(ids) && notes.isEmpty)
+  }
+
   /// A name may contain line feeds, which separate the lines of a note.
   @Test(arguments: ["copy\nof a store", "\ncopy", "copy\n", "\r\n", "copy\n\n5F0E3A9C-1111-4222-8333-0123456789AB"])
   func filesOfAnInterruptedCopyAreRemovedWhateverTheNameOfTheStoreIs(_ name: String) throws {
@@ -108,5 +119,18 @@ import Testing
     #expect(copied == names(ids) && notes.count == 1)
     copies(at: name).removeLeftFiles { Set(ids.prefix(2)) }
     #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
+  }
+}
+
+/// Calls a closure with a file's name before it locks the file.
+private struct LateLocks: ForwardingFileSystem {
+  let base: any StoreFileSystem = POSIXFileSystem()
+  let isLocking: @Sendable (String) -> Void
+
+  init(_ isLocking: @escaping @Sendable (String) -> Void) { self.isLocking = isLocking }
+
+  func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
+    isLocking(file.name)
+    try base.lock(file, timeout: timeout)
   }
 }
