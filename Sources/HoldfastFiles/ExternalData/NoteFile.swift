@@ -60,6 +60,8 @@ final class NoteFile {
     guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
       (0...Self.maximumByteCount).contains(status.identity.size),
       !locks || (try? fileSystem.lock(handle, timeout: .zero)) != nil,
+      // Another process may have used and removed the note before it was locked. Others have been able to use its files again since.
+      (try? fileSystem.status(of: name, in: folders.support.handle))?.identity.node == status.identity.node,
       let bytes = try? fileSystem.bytes(of: handle, at: 0, count: Int(status.identity.size))
     else { return nil }
     // The last line is incomplete if it has no line break.
