@@ -70,7 +70,7 @@ import Testing
     #expect(place.folder.names == names)
     let copies = found.withLock { $0 }, left = try #require(copies.first)
     // That of a store with another name.
-    let digits = left.dropFirst(".holdfast-".count), other = ".holdfast-" + (digits.hasPrefix("0") ? "1" : "0") + digits.dropFirst()
+    let digits = left.dropFirst(".holdfast-".count), other = ".holdfast-\(digits.hasPrefix("0") ? "1" : "0")\(digits.dropFirst())"
     for name in [left, left + "-journal", other] { try TemporaryFolder.write([1, 2, 3], to: place.folder.file(name)) }
     switch change {
     case "migration": try PersistentStoreCoordinator.migratePersistentStore(place.description, to: new)

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
