@@ -273,6 +273,34 @@ import Testing
     #expect(try images(second) == expected(seed: 7))
   }
 
+  /// The bug: the repeated call kept the copy as a backup of itself, so the oldest backup was lost, or the numbers no longer showed the ages.
+  @Test(arguments: FileStore.wholeFile)
+  func `an interrupted move that is repeated moves each backup to the number that it would have had`(kind: FileStore) throws {
+    func described(_ name: String) -> StoreDescription {
+      kind.description(at: folder.file(name), WholeFileOptions(file: DurableFileOptions(backupCount: 3), externalData: Gallery.small))
+    }
+    let source = described("a.store"), destination = described("moved.store")
+    for number in 0..<4 {
+      let context = try Gallery.context(source)
+      Gallery.insert(Int64(number), nil, context)
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+    }
+    let suffixes = ["", "~1", "~2", "~3"], contents = try suffixes.map { try TemporaryFolder.read(folder.file("a.store" + $0)) }
+    #expect(Set(contents).count == 4)
+    // The process ended after it had moved the oldest backup.
+    try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: source)
+    try FileManager.default.moveItem(atPath: folder.file("a.store~3"), toPath: folder.file("moved.store~3"))
+    try PersistentStoreCoordinator.movePersistentStore(source, to: destination)
+    #expect(try suffixes.map { try TemporaryFolder.read(folder.file("moved.store" + $0)) } == contents)
+    #expect(!folder.exists("moved.store~4") && !folder.names.contains { $0.hasPrefix("a.store") })
+    // Other contents are still kept.
+    let other = described("other.store")
+    try Gallery.context(other).persistentStoreCoordinator.close()
+    try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: other)
+    #expect(try TemporaryFolder.read(folder.file("moved.store~1")) == contents[0])
+  }
+
   /// The bug: both copies named the same files, so that destroying, replacing or saving one of them removed those of the other.
   @Test func `a SQLite store isn't copied beside another copy whose external data share its folder`() throws {
     let kind = FileStore.sqlite(.wal), source = try gallery(kind, "source.store", seed: 1)
