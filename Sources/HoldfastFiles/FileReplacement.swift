@@ -38,6 +38,11 @@ public final class FileReplacement {
   /// Set it before calling `commit`. Defaults to false.
   public var waitsForDisk = false
 
+  /// Whether ``commit()`` keeps the replaced file as a backup, if the options want backups.
+  ///
+  /// Set it before calling `commit`. Defaults to true.
+  public var keepsBackup = true
+
   /// Called each time that bytes were written to the disk, about each megabyte, with the number of all bytes. An error ends the replacement.
   /// Defaults to nil.
   public var progress: ((Int64) throws(StoreError) -> Void)?
@@ -204,6 +209,26 @@ public final class FileReplacement {
     try synchronizeContents()
   }
 
+  /// Whether the file to replace has the new contents already. Call it after ``finish()``.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``: errors of reading. They don't end the replacement.
+  public func isRepeated() throws -> Bool {
+    try checkNotEnded()
+    guard let temporary, present?.identity.size == byteCount else { return false }
+    let found = try folder.read(temporary.handle.name, options: owner.options, operation: operation) { new in
+      try read { old in
+        guard old.byteCount == new.byteCount else { return false }
+        new.rewind()
+        // Both have chunks of the same sizes.
+        while let bytes = try old.next() {
+          guard let others = try new.next(), others.elementsEqual(bytes) else { return false }
+        }
+        return true
+      } ?? false
+    }
+    return found?.result ?? false
+  }
+
   /// Replaces the file with the new contents durably. Calls ``finish()`` if necessary.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the new contents are in place and are the known state,
@@ -270,7 +295,7 @@ public final class FileReplacement {
   }
 
   private func keepBackup() throws(FileSystemError) {
-    guard let present, owner.options.backupCount > 0 else { return }
+    guard let present, owner.options.backupCount > 0, keepsBackup else { return }
     try BackupRing(folder, count: owner.options.backupCount).keep(present)
     // If this save fails later, the next one must not mistake the new link for a change by another process.
     let linked = try folder.fileSystem.status(of: folder.name, in: folder.directory)
