@@ -215,8 +215,8 @@ public final class FileReplacement {
   public func isRepeated() throws -> Bool {
     try checkNotEnded()
     guard let temporary, present?.identity.size == byteCount else { return false }
-    let found = try folder.read(temporary.handle.name, options: owner.options, operation: operation) { new in
-      try read { old in
+    let found = try folder.read(temporary.handle.name, options: owner.options, operation: operation) { new -> Bool in
+      try read { old -> Bool in
         guard old.byteCount == new.byteCount else { return false }
         new.rewind()
         // Both have chunks of the same sizes.

@@ -122,7 +122,7 @@ struct ClosedWholeFile: Sendable {
     try state?.verify(fileAt: file.path, operation: operation)
     let present = try replacement.read { try contents($0, of: file, operation) } ?? StoredContents()
     let copied = try copy(original, to: replacement, of: file, progress), folder = copied.folder(for: file, options)
-    // After an interrupted move, the copy is there already. As a backup of itself, it would change the numbers of the backups that were moved.
+    // After an interrupted move, the copy is there already. A backup of it would change the numbers of the backups that were moved.
     if options.file.backupCount > 0 { replacement.keepsBackup = try !replacement.isRepeated() }
     try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in
       try change.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
