@@ -273,7 +273,7 @@ import Testing
     #expect(try images(second) == expected(seed: 7))
   }
 
-  /// The bug: the repeated call kept the copy as a backup of itself, so the oldest backup was lost, or the numbers no longer showed the ages.
+  /// The bug: the repeated call kept the copy as a backup of itself, so the oldest backup was lost, or the order was wrong.
   @Test(arguments: FileStore.wholeFile)
   func `an interrupted move that is repeated moves each backup to the number that it would have had`(kind: FileStore) throws {
     func described(_ name: String) -> StoreDescription {
