@@ -178,7 +178,7 @@ final class Deriving {
     for (owner, difference) in differences[place] {
       // Objects that were inserted and then deleted have no permanent key.
       if part.permanent(owner) < 0 { continue }
-      if isNew(aggregate.entity.index, owner) {
+      if isNew(aggregate, owner) {
         if aggregate.isExact && difference.isExact {
           change(aggregate, owner, to: difference.number, adding: nil)
         } else {
@@ -192,6 +192,13 @@ final class Deriving {
       guard differences[place][object.objectKey] == nil, let base = existing(aggregate, object.objectKey) else { continue }
       if !base.isPresent(slot) { incomplete[place].insert(object.objectKey) }
     }
+  }
+
+  /// Whether the save inserts an owner that has the attribute.
+  ///
+  /// New objects of other entities can have the relationship, too, if the attribute's entity inherits it.
+  private func isNew(_ aggregate: DerivationPlan.Aggregate, _ owner: ObjectKey) -> Bool {
+    isNew(aggregate.entity.index, owner) && context.registeredOwner(aggregate.entity.index, owner) != nil
   }
 
   /// The stored row of an owner; nil if the owner is deleted or doesn't have the attribute.
@@ -236,7 +243,7 @@ final class Deriving {
       try stored.read(root: root(destination), unchanged)
     }
     let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
-    for owner in owners where part.permanent(owner) >= 0 && (isNew(aggregate.entity.index, owner) || existing(aggregate, owner) != nil) {
+    for owner in owners where part.permanent(owner) >= 0 && (isNew(aggregate, owner) || existing(aggregate, owner) != nil) {
       // Sorted by key, because sums of decimals can depend on the order.
       let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }
       let sum = DerivedNumber.sum(sorted.map { readsRows ? aggregate.term(rowAfter(destination, $0.1)) : .whole(1) })
