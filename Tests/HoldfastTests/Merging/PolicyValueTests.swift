@@ -112,6 +112,47 @@ import Testing
     #expect(saved.near == nil && saved.mood == .wild)
   }
 
+  /// The IDs that a policy receives name an abstract entity if the context doesn't have the objects. The bug: links were set to faults of
+  /// that entity, which can't be read.
+  @Test(arguments: TestStore.allCases) func referencesToObjectsThatTheContextDoesNotHaveLeadToTheirOwnEntities(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("visits", to: "Visit", inverse: "animal"), .toOne("tag", to: "Tag", inverse: "animal")]),
+      EntityDescription("Bird", superentity: "Animal"),
+      EntityDescription("Cat", superentity: "Animal", attributes: [AttributeDescription("lives", .integer16)]),
+      EntityDescription(
+        "Visit", attributes: [AttributeDescription("note", .string, isOptional: true)],
+        relationships: [.toOne("animal", to: "Animal", inverse: "visits")]),
+      EntityDescription(
+        "Tag", attributes: [AttributeDescription("note", .string, isOptional: true)],
+        relationships: [.toOne("animal", to: "Animal", inverse: "tag")]),
+    ])
+    func animal(of object: ManagedObject) throws -> ManagedObject {
+      let relationship = try #require(object.entity.relationship(named: "animal"))
+      return try #require(object.toOne(relationship))
+    }
+    for name in ["Visit", "Tag"] {
+      let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+      setup.make("Bird", ["name": .string("Pip")])
+      setup.make(name).lead("animal", to: setup.make("Cat", ["name": .string("Tom"), "lives": .int16(9)]))
+      try setup.save()
+      let (ours, theirs) = try place.twoContexts(.custom { .values($0.ours ?? [:]) })
+      let object = try #require(try ours.all(name).first)
+      object["note"] = .string("ours")
+      try #require(try theirs.all(name).first).lead("animal", to: try theirs.all("Bird").first)
+      try theirs.save()
+      try ours.save()
+      let tom = try animal(of: object)
+      #expect(tom.entity.name == "Cat" && tom["name"] == .string("Tom") && tom["lives"] == .int16(9), "\(name)")
+      #expect(ours.faultError == nil && !ours.hasChanges)
+      try place.close()
+      let saved = try #require(try place.context().all(name).first)
+      #expect(saved["note"] == .string("ours"))
+      #expect(try animal(of: saved)["lives"] == .int16(9), "\(name)")
+    }
+  }
+
   /// The IDs that a policy receives are temporary: the new objects become stored ones.
   @Test(arguments: TestStore.allCases, [false, true])
   func referencesToNewObjectsThatAreMergedAsWellAreSet(_ store: TestStore, _ isInContext: Bool) throws {
