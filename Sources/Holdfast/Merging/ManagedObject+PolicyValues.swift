@@ -14,9 +14,10 @@ extension ManagedObject {
         continue
       }
       let remaining = Upsert.remaining(merged[id], merged)?.id ?? id
-      if entity.anyRelationship(named: name) == nil || !context.isDeleted(remaining) {
-        try setValue(.objectID(remaining), forKey: name)
-      }
+      if entity.anyRelationship(named: name) != nil && context.isDeleted(remaining) { continue }
+      // The ID may name a superentity. A fault of that can't be read, so a save fails that changes its row.
+      let known = destinations(of: [name: .objectID(remaining)])
+      try withExtendedLifetime(known) { try setValue(.objectID(remaining), forKey: name) }
     }
   }
 
