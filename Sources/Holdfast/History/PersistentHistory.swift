@@ -47,6 +47,9 @@ public struct PersistentHistoryTransaction: Sendable, Hashable {
 }
 
 /// The change of one object in a ``PersistentHistoryTransaction``. (Core Data: `NSPersistentHistoryChange`.)
+///
+/// The IDs of destinations name the relationship's destination entity, also if the objects are of its subentities. Find them by
+/// ``ManagedObjectContext/existingObject(with:)``.
 public struct PersistentHistoryChange: Sendable, Hashable {
   /// What happened to the object.
   public enum ChangeType: String, Sendable, Hashable, Codable { case insert, update, delete }

@@ -106,7 +106,8 @@ public struct MergeConflict: Sendable, Hashable {
   ///
   /// The three dictionaries contain the attributes and to-one relationships by name, without derived attributes and values in external files.
   /// A relationship is the ID of its destination, and a missing value is null. The elements of a composite attribute are separate values,
-  /// with names such as `home.city`.
+  /// with names such as `home.city`. The ID of an object that the context doesn't have may name a superentity: find such an object by
+  /// ``ManagedObjectContext/existingObject(with:)``.
   public var base: [String: StoreValue]?
   /// The values in this context; nil if it deletes the object. (Core Data: `objectSnapshot`.)
   public var ours: [String: StoreValue]?
