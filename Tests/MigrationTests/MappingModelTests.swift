@@ -240,6 +240,36 @@ import Testing
     #expect(try place.folder.snapshot() == before)
   }
 
+  /// The bug: the values of both attributes were in the same file, which was removed when one of them was changed.
+  @Test(arguments: MigratedStore.allCases) func severalAttributesGetTheLargeValueOfOne(_ store: MigratedStore) throws {
+    func dogs(_ names: String...) throws -> ManagedObjectModel {
+      let attributes = names.map {
+        AttributeDescription($0, .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+      }
+      return try model(EntityDescription("Dog", attributes: attributes))
+    }
+    let old = try dogs("photo"), new = try dogs("photo", "scan", "thumb")
+    let place = MigratedStore.Place(store), folder = TemporaryFolder()
+    try place.fill(old) { try $0.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))]) }
+    var text = MappingModelText()
+    text.map(
+      "Dog", to: "Dog",
+      attributes: [
+        Property("tag"), Property("thumb", path: "$source.photo"), Property("photo"), Property("scan", path: "$source.photo"),
+      ])
+    var plan = MigrationPlan(from: old)
+    try plan.add(new, mappingModelsAt: [try text.write(to: folder)])
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    let large = "300000 bytes 7"
+    #expect(try place.contents(new) == ["Dog a: photo=\(large) scan=\(large) thumb=\(large)"])
+    for (name, other) in [("thumb", "scan"), ("scan", "thumb")] {
+      let copy = try place.copied()
+      try copy.change(new) { try $0.tagged("Dog", "a").setValue(StoreValue.null, forKey: name) }
+      let values = [("photo", large), (name, "nil"), (other, large)].sorted { $0.0 < $1.0 }.map { "\($0.0)=\($0.1)" }
+      #expect(try copy.contents(new) == ["Dog a: \(values.joined(separator: " "))"])
+    }
+  }
+
   @Test func aCompositeAttributeIsCopiedByASecondMapping() throws {
     let point = CompositeDescription("Point", [.init("latitude", .double, isOptional: true), .init("name", .string, isOptional: true)])
     let home = AttributeDescription.composite("home", "Point", isOptional: true)

@@ -154,7 +154,7 @@ struct MappingModelPlan: Sendable {
       }
       // Without an expression and a property of the same name, the default value remains.
       if property.expression == nil, !(step.source.map { isAttribute(property.name, $0) } ?? false) { continue }
-      if step.isDirect, let name = sameAttribute(property, step.source) {
+      if step.isDirect, let name = sameAttribute(property, step.source), !sharesFiles(name, step.source, destination) {
         rules.entities[destination.name]?.attributes[property.name] = name
       } else {
         setByCode(place, attribute: property, scope, path)
@@ -192,6 +192,16 @@ struct MappingModelPlan: Sendable {
       return nil
     }
     return name
+  }
+
+  /// Whether a second attribute would get values of one attribute that may be in external files.
+  ///
+  /// Each value has a file of its own, which is removed with it. So code copies these values.
+  private func sharesFiles(
+    _ name: String, _ source: ManagedObjectModel.Entity?, _ destination: ManagedObjectModel.Entity
+  ) -> Bool {
+    guard let source, rules.entities[destination.name]?.attributes.values.contains(name) ?? false else { return false }
+    return source.attributes.contains { ($0.name == name || $0.name.hasPrefix(name + ".")) && $0.allowsExternalBinaryDataStorage }
   }
 
   /// Whether the mappings of all entities with a relationship take it from the relationship of the same name.
