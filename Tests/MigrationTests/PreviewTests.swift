@@ -171,6 +171,32 @@ import Testing
     #expect(try PersistentStoreCoordinator.previewMigration(of: place.description, with: plan).isEmpty)
   }
 
+  /// The bug: links weren't counted as lost if objects of another entity keep theirs. A stage with code may lose them, so nobody was told.
+  @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanCountsLinksThatOnlySomeObjectsKeep(_ store: MigratedStore) throws {
+    func dogs(walksOf owner: String) throws -> ManagedObjectModel {
+      var entities = [EntityDescription("Dog"), EntityDescription("Puppy", superentity: "Dog"), EntityDescription("Walk")]
+      for place in entities.indices where entities[place].name == owner {
+        entities[place].relationships = [.toMany("walks", to: "Walk", inverse: "dog")]
+      }
+      entities[2].relationships = [.toOne("dog", to: owner, inverse: "walks")]
+      return try model(entities)
+    }
+    let place = MigratedStore.Place(store), old = try dogs(walksOf: "Dog"), new = try dogs(walksOf: "Puppy")
+    try place.fill(old) { context in
+      let a = try context.add("Dog", "a"), p = try context.add("Puppy", "p")
+      try context.add("Dog", "b")
+      for number in 1...3 { try context.add("Walk", "\(number)").setValue(number == 1 ? a : p, forKey: "dog") }
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "walks") { _ in }
+    let description = place.description.migrating(from: [old])
+    let preview = try #require(try PersistentStoreCoordinator.previewMigration(of: description, with: plan).first)
+    #expect(preview.losses.map { "\($0.path): \($0.objectCount)" } == ["Dog.walks: 1"])
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+    #expect(
+      try place.contents(new) == ["Dog a:", "Dog b:", "Puppy p: walks=[2 3]", "Walk 1: dog=nil", "Walk 2: dog=p", "Walk 3: dog=p"])
+  }
+
   /// The objects that a new rule doesn't allow are known before anything is changed.
   @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanFindsObjectsThatViolateARule(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))

@@ -205,11 +205,8 @@ extension MigrationPreview {
     }
     for relationship in entity.relationships {
       // The links are also lost if only the inverse is kept: then it is read from the other side.
-      let isKept = mapping.entityMappings.contains { other in
-        other.links.contains { link in link.map { mapping.keeps(relationship, $0) } ?? false }
-      }
       let path = PropertyPath(relationship.name)
-      if isKept {
+      if mapping.keepsLinks(of: relationship, entity.index) {
         if relationship.isOrdered && !mapping.keepsOrder(of: relationship) {
           lost.append(("\(relationship.name) (order)", .comparison(.count(path), .greaterThan, .constant(.int64(1)), [])))
         }
@@ -236,10 +233,27 @@ extension MappingModel {
     }
   }
 
-  /// Whether a link mapping reads a relationship or its inverse.
-  fileprivate func keeps(_ relationship: ManagedObjectModel.Relationship, _ link: LinkMapping) -> Bool {
+  /// Whether the objects of an entity keep their links of a relationship, except for those to removed objects.
+  fileprivate func keepsLinks(of relationship: ManagedObjectModel.Relationship, _ entity: EntityIndex) -> Bool {
+    var isRead = false
+    for mapping in entityMappings {
+      for case let link? in mapping.links {
+        guard let ends = ends(of: relationship, link) else { continue }
+        if ends.contains(entity) { return true }
+        isRead = true
+      }
+    }
+    // If all other ends are removed, their removal says it.
+    return isRead && source.entities[relationship.destinationIndex].concreteIndexes.allSatisfy { destination(of: $0) == nil }
+  }
+
+  /// The entities whose objects keep their links as owners of a relationship; nil if a link mapping reads neither it nor its inverse.
+  private func ends(of relationship: ManagedObjectModel.Relationship, _ link: LinkMapping) -> [EntityIndex]? {
     let read = self.relationship(link)
-    if read.entityIndex == relationship.entityIndex && read.index == relationship.index { return true }
-    return read.hasInverse && read.destinationIndex == relationship.entityIndex && read.inverseIndex == relationship.index
+    if read.entityIndex == relationship.entityIndex && read.index == relationship.index {
+      return link.isReversed ? link.destinations : link.owners
+    }
+    let isInverse = read.hasInverse && read.destinationIndex == relationship.entityIndex && read.inverseIndex == relationship.index
+    return isInverse ? (link.isReversed ? link.owners : link.destinations) : nil
   }
 }
