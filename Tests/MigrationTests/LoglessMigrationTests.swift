@@ -82,6 +82,29 @@ import Testing
     #expect(place.folder.names.filter { $0.hasPrefix(".holdfast-") } == [other])
   }
 
+  /// The bug: the errors, and their causes, had the path of the copy, which doesn't exist any more.
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func anErrorHasThePathOfTheStore(store: MigratedStore) throws {
+    func expectPath(of error: MigrationError?, in place: MigratedStore.Place) {
+      #expect(error?.code == .constraintViolation && error?.path == place.path)
+      #expect(error?.description.contains(".holdfast-") == false, "\(String(describing: error))")
+    }
+    let place = try place(store), links = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: refused)
+    }
+    expectPath(of: links, in: place)
+    // The cause of this one is an error of the file.
+    func dogs(_ constraints: [[String]]) throws -> ManagedObjectModel {
+      try model(EntityDescription("Dog", attributes: [.init("chip", .string, isOptional: true)], uniquenessConstraints: constraints))
+    }
+    let other = MigratedStore.Place(store, hasLog: false), free = try dogs([])
+    try other.fill(free) { context in for tag in ["a", "b"] { try context.add("Dog", tag, ["chip": "1"]) } }
+    let values = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(other.description.migrating(from: [free]), to: try dogs([["chip"]]))
+    }
+    expectPath(of: values, in: other)
+    #expect((values?.cause as? StoreError)?.path == other.path)
+  }
+
   @Test(arguments: [MigratedStore.sqlite, .coreData]) func openingMigratesTheFile(store: MigratedStore) throws {
     let place = try place(store)
     #expect(try place.contents(new, from: [old]) == lines)

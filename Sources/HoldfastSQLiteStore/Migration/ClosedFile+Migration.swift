@@ -113,7 +113,7 @@ extension ClosedFile {
       request.report(1)
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error
+      throw error.located(at: path, insteadOfCopy: copy)
     }
   }
 
@@ -262,6 +262,25 @@ extension ClosedFile {
     // The cache has the former model, and a store without one is valid. The new model is in the record.
     if !isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
       try writer.runScript("DELETE FROM Z_MODELCACHE")
+    }
+  }
+}
+
+extension Error {
+  /// The same error, with the path of a store's file where it or a cause has that of a copy of the file, which is removed.
+  func located(at path: String, insteadOfCopy copy: String) -> any Error {
+    // The name of the copy is unique, and the error's path may have been resolved.
+    let name = "/" + (copy.split(separator: "/").last.map(String.init) ?? "")
+    func place(_ found: String?) -> String? { found?.contains(name) == true ? path : found }
+    func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: path, insteadOfCopy: copy) }
+    switch self {
+    case var error as StoreError:
+      (error.path, error.cause) = (place(error.path), cause(error.cause))
+      return error
+    case var error as MigrationError:
+      (error.path, error.cause) = (place(error.path), cause(error.cause))
+      return error
+    default: return self
     }
   }
 }

@@ -121,7 +121,7 @@ extension ClosedFile {
       try original.copyDatabase(to: try database.writer(to: operation), operation, request, shares: 0...0.95)
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error
+      throw error.located(at: file, insteadOfCopy: copy)
     }
     do {
       try change.add(contents.externalIDs, from: contents.folder(for: original.path, options), operation: operation)
