@@ -27,6 +27,19 @@ import Testing
     [EntityDescription("Dog", attributes: attributes, relationships: relationships)]
   }
 
+  /// Dogs and cats, of which one entity has a required relationship.
+  private static func animals(requiringBallsOf owner: String) -> [EntityDescription] {
+    [
+      EntityDescription("Animal", isAbstract: true), EntityDescription("Ball"), EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription("Dog", superentity: "Animal"),
+    ]
+    .map { entity in
+      var entity = entity
+      if entity.name == owner { entity.relationships = [.toOne("ball", to: "Ball", inverse: nil, isOptional: false)] }
+      return entity
+    }
+  }
+
   static let changes = [
     Change("new required attribute", dog(), dog(.init("age", .integer16)), "Dog.age", "It is required and new."),
     Change(
@@ -44,6 +57,10 @@ import Testing
     Change(
       "required relationship", dog() + [EntityDescription("Walk")],
       dog(relationships: [.toOne("walk", to: "Walk", inverse: nil, isOptional: false)]) + [EntityDescription("Walk")], "Dog.walk",
+      "It is required and new"),
+    // The bug: it wasn't noticed that the relationship is new for the objects of another subentity.
+    Change(
+      "required relationship moves to the superentity", animals(requiringBallsOf: "Dog"), animals(requiringBallsOf: "Animal"), "Cat.ball",
       "It is required and new"),
     Change("abstract entity", dog(), [EntityDescription("Dog", isAbstract: true)], "Dog", "It becomes abstract"),
     Change(

@@ -35,8 +35,12 @@ extension MappingInference {
       let mapping = mapping(relationship, links)
       for index in destination.entities[relationship.entityIndex].familyIndexes {
         // Only objects that had the former relationship have links.
-        guard let origin = sources[index.rawValue], source.entities[origin].isKind(of: source.entities[links.owner]) else { continue }
-        mappings[index.rawValue][relationship.index.rawValue] = mapping
+        guard let origin = sources[index.rawValue].map({ source.entities[$0] }) else { continue }
+        if origin.isKind(of: source.entities[links.owner]) {
+          mappings[index.rawValue][relationship.index.rawValue] = mapping
+        } else if !relationship.canBeEmpty && !origin.isAbstract {
+          problem("\(destination.entities[index].name).\(relationship.name)", Self.isRequiredAndNew)
+        }
       }
     }
     // Rules say what is kept.
@@ -120,8 +124,11 @@ extension MappingInference {
   private mutating func checkNewRelationship(_ relationship: Relationship, _ path: String) {
     let hasObjects = destination.entities[relationship.entityIndex].concreteIndexes.contains { sources[$0.rawValue] != nil }
     if relationship.canBeEmpty || !hasObjects { return }
-    problem(path, "It is required and new, and existing objects have no destination. Make it optional, or use a plan with code.")
+    problem(path, Self.isRequiredAndNew)
   }
+
+  private static let isRequiredAndNew =
+    "It is required and new, and existing objects have no destination. Make it optional, or use a plan with code."
 
   /// Checks that links between objects that remain aren't lost because a relationship got another destination.
   ///
