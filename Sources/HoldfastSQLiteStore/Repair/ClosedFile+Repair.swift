@@ -29,7 +29,7 @@ extension ClosedFile {
       return report
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error
+      throw error.located(at: file, insteadOfCopy: copy)
     }
   }
 
