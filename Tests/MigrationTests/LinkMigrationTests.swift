@@ -11,8 +11,8 @@ import Testing
 @Suite struct LinkMigrationTests {
   private typealias Relationship = RelationshipDescription
 
-  /// Changes that a first version of migrations got wrong: the former model, objects, the new model, and the contents, or the path of the
-  /// problem that is reported.
+  /// Changes of links, most of which a first version of migrations got wrong: the former model, objects, the new model, and the contents, or
+  /// the path of the problem that is reported.
   struct Change: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var old: [EntityDescription]
@@ -147,6 +147,35 @@ import Testing
     ) { context in
       try context.add("Owner", "o").setValue([try context.add("Dog", "d"), try context.add("Cat", "c")], forKey: "pets")
     },
+    Change(
+      testDescription: "a relationship that is its own inverse moves to the superentity, and its entity gets another number",
+      old: [EntityDescription("Dog", relationships: [.toMany("friends", to: "Dog", inverse: "friends")])],
+      new: [
+        EntityDescription("Aardvark"),
+        EntityDescription("Animal", isAbstract: true, relationships: [.toMany("friends", to: "Animal", inverse: "friends")]),
+        EntityDescription("Dog", superentity: "Animal"),
+      ], lines: ["Dog a: friends=[b c]", "Dog b: friends=[a]", "Dog c: friends=[a]"]
+    ) { context in
+      let others = try ["b", "c"].map { try context.add("Dog", $0) }
+      try context.add("Dog", "a").setValue(others, forKey: "friends")
+    },
+    Change(
+      testDescription: "a relationship that is its own inverse becomes to-one",
+      old: [EntityDescription("Dog", relationships: [.toMany("friends", to: "Dog", inverse: "friends")])],
+      new: [EntityDescription("Dog", relationships: [Relationship.toOne("friend", to: "Dog", inverse: "friend").renamed(from: "friends")])],
+      lines: ["Dog a: friend=b", "Dog b: friend=a", "Dog c: friend=nil"]
+    ) { context in
+      try context.add("Dog", "c")
+      try context.add("Dog", "a").setValue([try context.add("Dog", "b")], forKey: "friends")
+    },
+    Change(
+      testDescription: "a to-one relationship that is its own inverse becomes a pair of others",
+      old: [EntityDescription("Dog", relationships: [.toOne("friend", to: "Dog", inverse: "friend")])],
+      new: [
+        EntityDescription(
+          "Dog", relationships: [.toMany("friend", to: "Dog", inverse: "others"), .toMany("others", to: "Dog", inverse: "friend")])
+      ], lines: ["Dog a: friend=[b] others=[b]", "Dog b: friend=[a] others=[a]"]
+    ) { context in try context.add("Dog", "a").setValue(try context.add("Dog", "b"), forKey: "friend") },
   ]
 
   @Test(arguments: changes, MigratedStore.allCases) func linksAreThoseOfTheFormerObjects(_ change: Change, _ store: MigratedStore) throws {
