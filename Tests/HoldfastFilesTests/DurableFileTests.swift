@@ -228,14 +228,15 @@ import Testing
 
   @Test func aRequestWaitsForTheLockUntilItsDeadlineAndNotLongerThanOthers() throws {
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(3600)))
-    let hasty = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .zero))
-    let first = try file.beginReplacing()
+    let hasty = try DurableFile(path: folder.file("hasty"), options: DurableFileOptions(lockTimeout: .zero))
+    let first = try file.beginReplacing(), other = try hasty.beginReplacing()
     for time in [Duration.milliseconds(20), .seconds(-1)] {
       let error = storeError { try file.beginReplacing(operation: "reserve keys", request: RequestOptions(deadline: .now + time)) }
       #expect(error?.code == .timedOut && error?.isRetryable == true && error?.operation == "reserve keys", "\(String(describing: error))")
     }
     #expect(storeError { try hasty.beginReplacing(request: RequestOptions(deadline: .now + .seconds(3600))) }?.code == .locked)
     first.abort()
+    other.abort()
     try file.beginReplacing(request: RequestOptions(deadline: .now + .seconds(3600))).abort()
   }
 

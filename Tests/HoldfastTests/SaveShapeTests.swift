@@ -426,7 +426,7 @@ extension SaveScene {
       ])
   }
 
-  /// The stored dog is in the context, so it isn't read.
+  /// The stored dog is in the context. Its row is read again, because the save hasn't compared it.
   fileprivate static var upsertOfAReadObject: SaveScene {
     SaveScene(
       setUp: { $0.dog("Old", age: 9).chip = 7 },
@@ -437,6 +437,7 @@ extension SaveScene {
       },
       steps: [
         .reservesKeys, .findsDuplicates(of: "Dog"), .isRefused(by: \.uniqueness, ["Dog: 1 inserted"]),
+        .readsRows(of: "Dog"),
         .compares(["Dog"]), .saves(["Dog: updated name"]),
       ])
   }

@@ -52,7 +52,7 @@ public final class StoreHost: Sendable {
   ///
   /// For stores that see it only when they save. The coordinator calls the function before a save computes values from rows of the store,
   /// under the store's save lock. The function must not retain the host.
-  package func setLoadingOfOtherSaves(_ loadOtherSaves: @escaping @Sendable () throws -> Void) { load.withLock { $0 = loadOtherSaves } }
+  public func setLoadingOfOtherSaves(_ loadOtherSaves: @escaping @Sendable () throws -> Void) { load.withLock { $0 = loadOtherSaves } }
 
   /// The function that the store has given; nil if it has given none.
   package var loadingOfOtherSaves: (@Sendable () throws -> Void)? { load.withLock { $0 } }

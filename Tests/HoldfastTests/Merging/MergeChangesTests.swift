@@ -297,7 +297,7 @@ import Testing
     let container = try PersistentContainer(
       model: Kennel.model, classes: Kennel.classes, stores: [StoreDescription(type: "lossy") { store }])
     let background = container.newBackgroundContext()
-    try await background.perform { context in
+    await background.perform { context in
       context.automaticallyMergesChanges = true
       context.dog("Fido")
       store.loseCommit(loss)

@@ -68,12 +68,42 @@ import Testing
 
   /// The bug: the save waited for the other process as long as one without a time limit, and threw `locked`.
   @Test(arguments: FileStore.wholeFile)
-  func aSaveWithATimeLimitWaitsForAnotherProcessNoLonger(store: FileStore) throws {
-    let context = try Harbour.context(store.description(at: path, file: DurableFileOptions(lockTimeout: .seconds(1))))
-    let ship = context.insert(Ship.self)
+  func aSaveWithATimeLimitWaitsForAnotherProcessNoLonger(store: FileStore) async throws {
+    try makeShip(store)
+    async let other: Void = holdLock()
+    let isLocked = await eventually { TemporaryFolder.exists(folder.file("locked")) }
+    #expect(isLocked)
+    try expectTimeouts(store)
+    await other
+    let context = try Harbour.context(store.description(at: path))
+    #expect(try context.fetch(Ship.self).map(\.name) == ["Argo"])
+    try context.persistentStoreCoordinator.close()
+  }
+
+  private func makeShip(_ store: FileStore) throws {
+    let context = try Harbour.context(store.description(at: path)), ship = context.insert(Ship.self)
     (ship.name, ship.number) = ("Argo", 1)
     try context.save()
-    let other = try DurableFile(path: path), lock = try other.beginReplacing()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Holds the lock in another process until a file appears.
+  private func holdLock() async {
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let file = try DurableFile(path: folder + "/harbour"), lock = try file.beginReplacing()
+      try TemporaryFolder.write([], to: folder + "/locked")
+      let mayEnd = await eventually { TemporaryFolder.exists(folder + "/release") }
+      precondition(mayEnd)
+      lock.abort()
+      file.close()
+    }
+  }
+
+  /// Tries to save while the lock is held, and has it released.
+  private func expectTimeouts(_ store: FileStore) throws {
+    defer { try? TemporaryFolder.write([], to: folder.file("release")) }
+    let context = try Harbour.context(store.description(at: path, file: DurableFileOptions(lockTimeout: .seconds(3600))))
+    let ship = try #require(try context.fetch(Ship.self).first)
     context.requestTimeout = .milliseconds(50)
     ship.name = "Bremen"
     let updating = #expect(throws: StoreError.self) { try context.save() }
@@ -81,10 +111,7 @@ import Testing
     (second.name, second.number) = ("Calypso", 2)
     let inserting = #expect(throws: StoreError.self) { try context.save() }
     for error in [updating, inserting] { #expect(error?.code == .timedOut, "\(String(describing: error))") }
-    lock.abort()
-    context.requestTimeout = nil
-    try context.save()
-    #expect(!context.hasChanges)
+    context.rollback()
     try context.persistentStoreCoordinator.close()
   }
 
