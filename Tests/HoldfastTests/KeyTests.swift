@@ -15,7 +15,7 @@ import Testing
     return place
   }
 
-  /// The bug: the number was cut to the width of the attribute, so a snapshot gave another object a number that nobody had set.
+  /// The bug: the number was cut to the width of the attribute, so a snapshot gave another object a number that the program had not set.
   @Test(arguments: TestStore.withChild) func aNumberThatIsTooLargeForItsAttributeIsReadAsItWasSet(_ store: TestStore) throws {
     let context = try store.makePlace().context(), fido = context.dog("Fido", age: 3), rex = context.dog("Rex", age: 5)
     try context.save()

@@ -88,9 +88,10 @@ import Testing
       #expect(error?.code == .constraintViolation && error?.path == place.path)
       #expect(error?.description.contains(".holdfast-") == false, "\(String(describing: error))")
     }
-    let place = try place(store), links = #expect(throws: MigrationError.self) {
-      try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: refused)
-    }
+    let place = try place(store),
+      links = #expect(throws: MigrationError.self) {
+        try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: refused)
+      }
     expectPath(of: links, in: place)
     // The cause of this one is an error of the file.
     func dogs(_ constraints: [[String]]) throws -> ManagedObjectModel {

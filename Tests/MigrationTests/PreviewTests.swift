@@ -171,7 +171,7 @@ import Testing
     #expect(try PersistentStoreCoordinator.previewMigration(of: place.description, with: plan).isEmpty)
   }
 
-  /// The bug: links weren't counted as lost if objects of another entity keep theirs. A stage with code may lose them, so nobody was told.
+  /// The bug: links weren't counted as lost if objects of another entity keep theirs. A stage with code may lose them, and the preview did not say so.
   @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanCountsLinksThatOnlySomeObjectsKeep(_ store: MigratedStore) throws {
     func dogs(walksOf owner: String) throws -> ManagedObjectModel {
       var entities = [EntityDescription("Dog"), EntityDescription("Puppy", superentity: "Dog"), EntityDescription("Walk")]

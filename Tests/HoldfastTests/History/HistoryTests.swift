@@ -320,7 +320,7 @@ import Testing
     #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 4)
   }
 
-  /// The program deletes what it has read, and fetches once more, which finds nothing. Then a backup is restored, and has saves of its own.
+  /// The program deletes what it has read, and fetches again, which finds nothing. Then a backup is restored, and has saves of its own.
   ///
   /// The bug: the answer's token didn't have the time of the deleted transaction, so the restored file skipped transactions.
   @Test(arguments: HistoryStore.allCases) func aTokenOfADeletedTransactionIsRefusedByARestoredBackup(_ store: HistoryStore) throws {

@@ -280,7 +280,7 @@ import Testing
     }
   }
 
-  /// The bug: the store may have the changes, and nobody was told.
+  /// The bug: the store may have the changes, and listeners did not learn of it.
   @Test(arguments: [Loss.withoutCommitting, .afterCommitting], [false, true])
   func aSaveThatIsDiscardedBeforeItsOutcomeIsKnownIsAnnouncedAsPossible(_ loss: Loss, _ resets: Bool) async throws {
     let stack = try LossyStack(.memory), context = stack.context, rex = context.dog("rex", age: 3)

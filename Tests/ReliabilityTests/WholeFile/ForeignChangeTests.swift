@@ -219,7 +219,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// The store goes on with an older version. Its later saves don't contain the version that it had saved before.
+  /// The store continues with an older version. Its later saves don't contain the version that it had saved before.
   @Test(arguments: FileStore.wholeFile)
   func RD3_aVersionThatAnOlderOneHadReplacedIsNotOverwrittenLater(store: FileStore) throws {
     func put(_ version: [UInt8]) throws {

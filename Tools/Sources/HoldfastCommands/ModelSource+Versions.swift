@@ -15,7 +15,7 @@ extension ModelSource {
   /// - Parameters:
   ///   - store: The metadata of the store.
   ///   - storePath: The path of the store, for the error.
-  ///   - configuration: The configuration for which the store was created. Defaults to none.
+  ///   - configuration: The configuration that the store was created for. Defaults to none.
   /// - Throws: ``CommandError`` with the entities that differ from the most similar version, if there is none.
   func version(
     of store: PersistentStoreMetadata, at storePath: String, configuration: String? = nil

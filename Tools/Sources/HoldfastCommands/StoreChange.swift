@@ -26,7 +26,7 @@ public struct StoreSource: Sendable {
   /// - Parameters:
   ///   - path: The path of the store's file.
   ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store.
-  ///   - configuration: The configuration of the model for which Core Data created the file, which lacks the model's other entities. It has
+  ///   - configuration: The configuration of the model that Core Data created the file for, which lacks the model's other entities. It has
   ///     no effect on a store that has all entities. Defaults to none.
   ///   - derivesModel: Whether the model of an XML store without one may be derived from its objects.
   /// - Throws: ``CommandError`` if the file isn't a store, no model has its version hashes, or the model has no such configuration.

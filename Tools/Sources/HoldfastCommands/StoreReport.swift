@@ -40,7 +40,7 @@ public struct StoreReport: Codable, Sendable, Hashable {
   /// - Parameters:
   ///   - path: The path of the store's file.
   ///   - modelPath: The path of a model to open the store with. Defaults to the model in the store.
-  ///   - configuration: The configuration of the model for which Core Data created the file. Defaults to none.
+  ///   - configuration: The configuration of the model that Core Data created the file for. Defaults to none.
   /// - Throws: ``CommandError`` if the file isn't a store, the model isn't the store's, or it has no such configuration.
   public init(path: String, modelPath: String? = nil, configuration: String? = nil) throws(CommandError) {
     let file = try StoreFile(path: path)

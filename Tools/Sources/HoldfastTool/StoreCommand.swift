@@ -29,7 +29,7 @@ struct Store: ParsableCommand {
   struct ModelConfiguration: ParsableArguments {
     @Option(
       name: .customLong("configuration"),
-      help: "The configuration of the model for which Core Data created the file, if it lacks the model's other entities.")
+      help: "The configuration of the model that Core Data created the file for, if it lacks the model's other entities.")
     var name: String?
   }
 

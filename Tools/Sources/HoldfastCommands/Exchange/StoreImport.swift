@@ -10,7 +10,7 @@ extension StoreSource {
   /// - Parameters:
   ///   - path: The path of the store. If nothing is there, it is created with the type of its extension.
   ///   - modelPath: The path of the model. Defaults to the model in the store.
-  ///   - configuration: The configuration of the model for which Core Data created the file. Defaults to none.
+  ///   - configuration: The configuration of the model that Core Data created the file for. Defaults to none.
   ///   - source: The exported file or folder.
   ///   - backup: Where a store that exists is copied before. Defaults to no copy.
   ///   - onlyCreates: Whether nothing is at the path, so that a store which appears there meanwhile isn't changed. Defaults to false.
