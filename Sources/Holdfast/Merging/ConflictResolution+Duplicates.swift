@@ -45,7 +45,7 @@ extension ConflictResolution {
   private func merge(_ outdated: some Collection<ObjectMerge>) throws {
     if outdated.isEmpty { return }
     let place = { (object: ManagedObject) in (object.flags.entityIndex, object.objectKey) }
-    // Children aren't told of changes of others that this context doesn't merge otherwise.
+    // Children aren't notified of changes of others that this context doesn't merge otherwise.
     defer { context.children?.report(StoreChange(updated: outdated.map(\.object.id))) }
     try context.merge(outdated.sorted { place($0.object) < place($1.object) })
   }

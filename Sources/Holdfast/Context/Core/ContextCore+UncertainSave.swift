@@ -35,7 +35,7 @@ extension ContextCore {
     return operation
   }
 
-  /// Removes and returns the uncertain save. Its outcome isn't requested any more, so other contexts and listeners are told that the store
+  /// Removes and returns the uncertain save. Its outcome isn't requested any more, so other contexts and listeners are notified that the store
   /// may have changed.
   @discardableResult func forgetUncertainSave() -> UncertainSave? {
     guard let uncertain = takeUncertainSave() else { return nil }
