@@ -394,6 +394,35 @@ final class Genre: ManagedObject {
     #expect(list.keys == plain)
   }
 
+  /// The bug: an object kept its order key only if that was greater than those of all objects before it. So if the last object became the
+  /// first one, all others got new order keys.
+  @Test func aNewOrderKeepsAsManyOrderKeysAsPossible() {
+    var random = SeededGenerator()
+    print("new orders: HOLDFAST_SEED=\(random.seed)")
+    /// The number of keys in the longest ascending sequence.
+    func longest(_ keys: [ObjectKey]) -> Int {
+      var lengths: [Int] = []
+      for key in keys { lengths.append(1 + (zip(keys, lengths).filter { $0.0 < key }.map(\.1).max() ?? 0)) }
+      return lengths.max() ?? 0
+    }
+    #expect(longest([5, 1, 2, 3, 4]) == 4 && longest([3, 2, 1]) == 1 && longest([]) == 0)
+    let last = OrderedList([1, 2, 3, 4, 5])
+    _ = last.assignOrders()
+    last.settle()
+    last.replaceOrder(by: [5, 1, 2, 3, 4])
+    #expect(last.assignOrders().map(\.key) == [5])
+    for _ in 0..<300 {
+      let keys = Array(1..<ObjectKey(Int64.random(in: 1...12, using: &random))), order = keys.shuffled(using: &random)
+      let list = OrderedList(keys)
+      _ = list.assignOrders()
+      list.settle()
+      list.replaceOrder(by: order)
+      #expect(list.keys == order && list.assignOrders().count == keys.count - longest(order), "HOLDFAST_SEED=\(random.seed): \(order)")
+      list.settle()
+      #expect(list.keys == order && list.assignOrders().isEmpty)
+    }
+  }
+
   @Test func orderKeysAreBetweenThoseOfNeighboursWhileThereIsRoom() {
     let list = OrderedList([1, 2, 3])
     #expect(list.assignOrders().map(\.order) == [2048, 3072, 4096])

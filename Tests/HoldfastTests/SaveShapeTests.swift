@@ -14,7 +14,7 @@ import Testing
     case insertion, insertions, insertionOfAnOrderedList, insertionWithAPermanentID, insertionOfAUniqueValue
     case attribute, attributeBesideAUniqueValue, uniqueValue
     case toOneWithoutInverse, owner, ownerNotRead
-    case intoAnOrderedList, appendToANewEmptyList, betweenOrderedLists, moveWithinAnOrderedList
+    case intoAnOrderedList, appendToANewEmptyList, betweenOrderedLists, moveWithinAnOrderedList, newOrderOfAnOrderedList
     case removalFromAnOrderedList, removalFromAListNotRead
     case manyToMany, toManyWithoutInverse
     case pair, replacedPair, outdatedPair
@@ -200,6 +200,14 @@ extension SaveScene {
   fileprivate static var moveWithinAnOrderedList: SaveScene {
     SaveScene(
       model: .lists, setUp: lists, change: { try $0.object("List", "first").ordered(forKey: "items").move(from: 0, to: 2) },
+      steps: [.compares(["List"]), .saves(["List: new version", "List.items: order of 1"])])
+  }
+
+  /// Only the last item, which becomes the first one, gets another order key.
+  fileprivate static var newOrderOfAnOrderedList: SaveScene {
+    SaveScene(
+      model: .lists, setUp: lists,
+      change: { try $0.object("List", "first").ordered(forKey: "items").move(fromOffsets: [2], toOffset: 0) },
       steps: [.compares(["List"]), .saves(["List: new version", "List.items: order of 1"])])
   }
 
@@ -631,6 +639,7 @@ extension SaveShapeTests.Shape {
     case .appendToANewEmptyList: .appendToANewEmptyList
     case .betweenOrderedLists: .betweenOrderedLists
     case .moveWithinAnOrderedList: .moveWithinAnOrderedList
+    case .newOrderOfAnOrderedList: .newOrderOfAnOrderedList
     case .removalFromAnOrderedList: .removalFromAnOrderedList
     case .removalFromAListNotRead: .removalFromAListNotRead
     case .manyToMany: .manyToMany

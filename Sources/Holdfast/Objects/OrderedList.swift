@@ -255,19 +255,32 @@ final class OrderedList {
     if remove(key) { insert(key, at: position) }
   }
 
-  /// Reorders all keys.
+  /// Reorders all keys. As many of them as possible keep their order keys, so that a save sends few.
   func replaceOrder(by keys: [ObjectKey]) {
     noteChange()
     let known = Dictionary(chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
-    var before = Int64.min
-    replaceAll(
-      by: keys.map { key in
-        // Keys whose order keys are still ascending keep them.
-        let order = known[key] ?? OrderedList.unset
-        let keeps = order > before && order != OrderedList.unset
-        if keeps { before = order }
-        return Entry(key: key, order: keeps ? order : OrderedList.unset)
-      })
+    var entries = keys.map { Entry(key: $0, order: OrderedList.unset) }
+    let orders = keys.map { known[$0] ?? OrderedList.unset }
+    for place in OrderedList.longestAscent(orders) { entries[place].order = orders[place] }
+    replaceAll(by: entries)
+  }
+
+  /// The places of a longest ascending sequence of order keys, from last to first. Without those that are unset.
+  private static func longestAscent(_ orders: [Int64]) -> [Int] {
+    // For each length, the place where the sequence with the smallest last key ends. For each place, the one before it in its sequence.
+    var ends: [Int] = [], before = [Int](repeating: -1, count: orders.count)
+    for (place, order) in orders.enumerated() where order != unset {
+      var (low, high) = (0, ends.count)
+      // Most keys continue the longest sequence.
+      if let last = ends.last, orders[last] < order { low = high }
+      while low < high {
+        let middle = (low + high) / 2
+        if orders[ends[middle]] < order { low = middle + 1 } else { high = middle }
+      }
+      if low > 0 { before[place] = ends[low - 1] }
+      if low < ends.count { ends[low] = place } else { ends.append(place) }
+    }
+    return sequence(first: ends.last ?? -1) { before[$0] }.prefix { $0 >= 0 }
   }
 
   /// Replaces every key with the result of a function, and removes keys whose result is nil.
