@@ -240,6 +240,19 @@ extension OrderedToMany: RandomAccessCollection {
     return results
   }
 
+  /// An array of the objects, which `Array` and sorting use.
+  public func _copyToContiguousArray() -> ContiguousArray<Destination> {
+    // An object that gets its row may delete others. The array that a collection's own method creates for the count traps then.
+    var all: ContiguousArray<Destination> = []
+    all.reserveCapacity(count)
+    var objects = makeIterator()
+    while let object = objects.next() { all.append(object) }
+    return all
+  }
+
+  /// Always 0, because objects may be deleted during the iteration.
+  public var underestimatedCount: Int { 0 }
+
   /// Whether the collection contains an object.
   public func contains(_ object: Destination) -> Bool {
     if owner.plan.toMany[index].inverseSlot < 0, owner.toMany?[index].order != nil { return firstIndex(of: object) != nil }
