@@ -18,6 +18,9 @@ struct HistoryRecorder {
     updates = HistoryUpdates(request, plan, base.schema.model)
     links = HistoryLinks(request, plan, base.schema.model, prefixes: base.schema.prefixes)
     links.addPlaces(next.relationships)
+    updates.addFormerOwners(request) { entity, key, slot in
+      base.row(entity: entity, key: key).flatMap { $0.pointer.isPresent(slot) ? $0.pointer.key(slot) : nil }
+    }
     if !request.entities.allSatisfy(\.deleted.keys.isEmpty) { addSeveredReferences() }
   }
 

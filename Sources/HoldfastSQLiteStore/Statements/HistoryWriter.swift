@@ -58,7 +58,18 @@ final class HistoryWriter {
       }
       if !entity.preserved.isEmpty || entity.keepsValues { try keepRows(changes.deleted.keys, of: changes.entity) }
     }
+    try updates.addFormerOwners(request, destination)
     try addSeveredReferences()
+  }
+
+  /// The destination of a to-one relationship before the save.
+  private func destination(of entity: EntityIndex, _ key: ObjectKey, _ slot: SlotIndex) throws -> ObjectKey? {
+    if let row = former[Changed(entity: entity, key: key)] { return row.pointer.isPresent(slot) ? row.pointer.key(slot) : nil }
+    let column = SQLName.quoted(store.schema.tables[entity].columns[slot])
+    let select = try writer.statement("SELECT \(column) FROM \(store.table(entity)) WHERE Z_PK = ?1")
+    select.bind(key, at: 1)
+    defer { if select.isRunning { select.reset() } }
+    return try select.step() && select.type(0) == .integer ? select.key(0) : nil
   }
 
   /// Reads rows and keeps them, in as few batches as possible.

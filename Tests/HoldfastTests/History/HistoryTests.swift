@@ -415,6 +415,45 @@ import Testing
     #expect(changes.map(\.valuesAfter?["distance"]) == [.double(.infinity), .double(-.infinity)])
   }
 
+  /// The bug: the history named an ordered relationship only if it got objects or a new order.
+  @Test(arguments: HistoryStore.allCases, [false, true])
+  func anOrderedRelationshipThatLosesObjectsIsAnUpdatedProperty(_ store: HistoryStore, _ keepsValues: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Tour", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toMany("stops", to: "Stop", inverse: "tour", isOrdered: true),
+          .toMany("starts", to: "Stop", inverse: "startOf", isOrdered: true),
+        ]),
+      EntityDescription(
+        "Stop", relationships: [.toOne("tour", to: "Tour", inverse: "stops"), .toOne("startOf", to: "Tour", inverse: "starts")],
+        userInfo: keepsValues ? [EntityDescription.historyValuesKey: "YES"] : [:]),
+    ])
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator)
+    let tours = try (0..<2).map { _ in try context.insert(entityNamed: "Tour") }
+    let stops = try (0..<3).map { _ in try context.insert(entityNamed: "Stop") }
+    let list = try tours[0].ordered(forKey: "stops"), starts = try tours[0].ordered(forKey: "starts")
+    list.append(contentsOf: stops)
+    starts.append(stops[0])
+    try context.save()
+    list.remove(at: 2)
+    try context.save()
+    try tours[1].ordered(forKey: "stops").append(stops[1])
+    try tours[0].setValue("short", forKey: "name")
+    try context.save()
+    starts.removeAll()
+    try context.save()
+    // The owner of an object that is deleted isn't saved.
+    context.delete(stops[1])
+    try context.save()
+    let updates = try coordinator.fetchHistory().changes.filter { $0.changeType == .update }
+    func names(_ object: ManagedObject) -> [[String]?] {
+      updates.filter { $0.changedObjectID == object.objectID }.map(\.updatedProperties)
+    }
+    #expect(names(tours[0]) == [["stops"], ["name", "stops"], ["starts"]] && names(tours[1]) == [["stops"]])
+    #expect(names(stops[0]) == [["startOf"]] && names(stops[1]) == [["tour"]] && names(stops[2]) == [["tour"]])
+  }
+
   @Test(arguments: HistoryStore.allCases) func placesOfAnOrderedRelationshipAreKept(_ store: HistoryStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(

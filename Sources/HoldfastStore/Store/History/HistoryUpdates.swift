@@ -75,6 +75,29 @@ public struct HistoryUpdates {
     updates[entity] = Updates(keys: all.map(\.key), sets: all.map(\.set))
   }
 
+  /// Adds the ordered relationships that lose objects to updated owners. Call it before the changes.
+  ///
+  /// In a one-to-many pair, only the row of an object that leaves an owner names the owner, and only before the save.
+  ///
+  /// - Parameters:
+  ///   - request: The save.
+  ///   - former: Returns the destination of a to-one relationship before the save, by the entity, key and slot of an updated object. Called
+  ///     for changed relationships whose inverse is ordered.
+  public mutating func addFormerOwners(
+    _ request: SaveRequest, _ former: (EntityIndex, ObjectKey, SlotIndex) throws -> ObjectKey?
+  ) rethrows {
+    for changes in request.entities where !changes.updated.isEmpty {
+      for relationship in model.entities[changes.entity].relationships where !relationship.isToMany {
+        guard let inverse = model.inverse(of: relationship), inverse.isOrdered else { continue }
+        for updated in changes.updated {
+          for row in 0..<updated.rows.count where updated.isChanged(row: row, slot: relationship.slot) {
+            if let owner = try former(changes.entity, updated.rows.pointer(row).key, relationship.slot) { note(owner, inverse) }
+          }
+        }
+      }
+    }
+  }
+
   // MARK: Noting
 
   private mutating func number(of set: Set<Int>) -> Int {
