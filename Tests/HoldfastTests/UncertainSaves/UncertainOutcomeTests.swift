@@ -119,6 +119,43 @@ import Testing
     #expect(try stack.another().one(Dog.self) { $0.name == "old" }?.age == 5)
   }
 
+  /// Lists of songs without an inverse, so that a song that gets another list leaves the former one.
+  private static let lists: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "List", relationships: [.toMany("songs", to: "Song", inverse: nil, isOrdered: true), .toMany("loose", to: "Song", inverse: nil)]),
+        EntityDescription("Song", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  /// The bug: the former owner of an object isn't part of the save that gives the object to another owner. So it kept the object.
+  @Test(arguments: TestStore.allCases, [Loss.withoutCommitting, .afterCommitting])
+  func aRollbackShowsTheOwnersThatTheStoreHas(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store, model: Self.lists, classes: []), context = stack.context
+    let former = context.make("List"), owner = context.make("List")
+    let songs = (0..<3).map { context.make("Song", ["name": .string("\($0)")]) }
+    try former.ordered(forKey: "songs").append(contentsOf: songs)
+    try former.toMany(forKey: "loose").formUnion(songs)
+    try context.save()
+    try owner.ordered(forKey: "songs").append(songs[1])
+    try owner.toMany(forKey: "loose").insert(songs[1])
+    stack.saveInVain(loss)
+    context.rollback()
+    let (kept, taken): ([String], [String]) = loss == .afterCommitting ? (["0", "2"], ["1"]) : (["0", "1", "2"], [])
+    for name in ["songs", "loose"] {
+      func names(_ list: ManagedObject) throws -> [String] { try Lists.names(of: list.value(forKey: name).objects ?? []).sorted() }
+      #expect(try names(former) == kept && names(owner) == taken, "\(name)")
+    }
+    #expect(!context.hasChanges)
+    try former.ordered(forKey: "songs").move(from: kept.count - 1, to: 0)
+    try context.save()
+    let saved = try stack.another().all("List")
+    #expect(try Lists.names(of: saved[0].ordered(forKey: "songs")) == ["2"] + kept.dropLast())
+    #expect(try Lists.names(of: saved[1].ordered(forKey: "songs")) == taken)
+  }
+
   /// Only the deletion changes the lists, so their owners aren't part of the save.
   @Test(arguments: TestStore.allCases, [Loss.withoutCommitting, .afterCommitting])
   func aRollbackShowsTheListsThatTheStoreHas(_ store: TestStore, _ loss: Loss) throws {

@@ -45,7 +45,8 @@ extension ContextCore {
 
   /// Discards an uncertain save after its changes were reverted. Its objects become faults, because the store may have the changes.
   ///
-  /// Lists that showed deleted objects again are read again, too. Their owners weren't changed, so they aren't among these objects.
+  /// Lists that showed deleted objects again are read again, too, and those that may have lost objects because another owner got them in a
+  /// relationship without an inverse. Their owners weren't changed, so they aren't among these objects.
   func discardUncertainSave() {
     guard let part = forgetUncertainSave()?.part else { return }
     let derived = (part.derived?.refreshed ?? []).flatMap { entity, keys in keys.compactMap { registered(entity, $0) } }
@@ -53,6 +54,10 @@ extension ContextCore {
       turnIntoFault(object, keepingTransients: true)
     }
     let deleted = Set(part.deleted.map(\.flags.entityIndex))
-    if !deleted.isEmpty { readListsAgain { link in deleted.contains { link.leads(toEntity: $0) } } }
+    let taken = part.request.links.filter { !$0.added.isEmpty && entities[$0.entity].relationships[$0.relationship].hasTargetsToItself }
+    if deleted.isEmpty && taken.isEmpty { return }
+    readListsAgain { link in
+      deleted.contains { link.leads(toEntity: $0) } || taken.contains { $0.entity == link.entity && $0.relationship == link.relationship }
+    }
   }
 }
