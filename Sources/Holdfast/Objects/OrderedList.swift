@@ -250,6 +250,13 @@ final class OrderedList {
     return true
   }
 
+  /// Removes keys that have left the list by a save. Neither a rollback nor the next save concerns them.
+  func lose(_ lost: [ObjectKey]) {
+    let lost = Set(lost), before = settled
+    for key in lost { remove(key) }
+    settled = before?.filter { !lost.contains($0.key) }
+  }
+
   /// Moves a key of the list to a position, counted without it.
   func move(_ key: ObjectKey, to position: Int) {
     if remove(key) { insert(key, at: position) }

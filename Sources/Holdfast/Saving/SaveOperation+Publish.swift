@@ -205,11 +205,9 @@ extension SaveOperation {
       if relationship.isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
       if !states[index].isKnown { object.fire(index, LinkList(keys[...])) }
-      for key in lost {
-        _ = states[index].contents.remove(key)
-        states[index].order?.remove(key)
-      }
-      states[index].order?.settle()
+      for key in lost { _ = states[index].contents.remove(key) }
+      // The order may have changed since the save was sent.
+      states[index].order?.lose(lost)
     }
   }
 

@@ -156,6 +156,29 @@ import Testing
     #expect(try Lists.names(of: saved[1].ordered(forKey: "songs")) == taken)
   }
 
+  /// The bug: after the former owner had lost the object, a rollback didn't revert the order that it had got since the save was sent.
+  @Test(arguments: TestStore.allCases, Loss.allCases)
+  func aRollbackRevertsTheOrderThatTheFormerOwnerGotSinceTheSave(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store, model: Self.lists, classes: []), context = stack.context
+    let former = try context.make("List").ordered(forKey: "songs"), owner = try context.make("List").ordered(forKey: "songs")
+    let songs = (0..<4).map { context.make("Song", ["name": .string("\($0)")]) }
+    former.append(contentsOf: songs)
+    try context.save()
+    owner.append(songs[1])
+    stack.saveInVain(loss)
+    former.move(from: 3, to: 0)
+    // This requests the outcome.
+    try context.refresh(songs[0], mergeChanges: true)
+    let kept = loss.isCommitted ? ["0", "2", "3"] : ["0", "1", "2", "3"]
+    #expect(try Lists.names(of: former) == ["3"] + kept.dropLast() && context.hasChanges && !context.hasUncertainSave)
+    context.rollback()
+    #expect(try Lists.names(of: former) == kept && Lists.names(of: owner) == (loss.isCommitted ? ["1"] : []) && !context.hasChanges)
+    former.move(from: 1, to: 0)
+    try context.save()
+    let saved = try #require(try stack.another().all("List").first)
+    #expect(try Lists.names(of: saved.ordered(forKey: "songs")) == Lists.names(of: former))
+  }
+
   /// Only the deletion changes the lists, so their owners aren't part of the save.
   @Test(arguments: TestStore.allCases, [Loss.withoutCommitting, .afterCommitting])
   func aRollbackShowsTheListsThatTheStoreHas(_ store: TestStore, _ loss: Loss) throws {
