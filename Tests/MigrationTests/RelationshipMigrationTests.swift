@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -125,6 +126,31 @@ import Testing
       try context.tagged("Walk", "1").setValue([try context.tagged("Cur", "b"), try context.tagged("Cur", "a")], forKey: "curs")
     }
     #expect(try place.contents(both)[2] == "Walk 1: curs=[b a]")
+  }
+
+  /// The bug: a missing order key became the key of the object, so that the object came first.
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func objectsWithoutAnOrderKeyStayLast(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    let old = try pair(.toMany("walks", to: "Walk", inverse: "dogs", isOrdered: true), .toMany("dogs", to: "Dog", inverse: "walks"))
+    try place.fill(old) { context in
+      let walks = try (1...3).map { try context.add("Walk", "\($0)") }
+      try context.add("Dog", "a").setValue([walks[2], walks[0], walks[1]], forKey: "walks")
+    }
+    // Another program has added the first walk.
+    let orders = try SQL.rows(
+      place.path,
+      "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.name LIKE 'Z_FOK_%'")
+    let (table, order) = (try #require(orders.first?.first), try #require(orders.first?.last))
+    try #require(orders.count == 1)
+    try SQL.run(
+      place.path, "UPDATE \(table) SET \(order) = NULL WHERE Z_\(order.dropFirst(6)) IN (SELECT Z_PK FROM ZWALK WHERE ZTAG = '1')")
+    #expect(try place.contents(old).first == "Dog a: walks=[3 2 1]")
+    let new = try model(
+      EntityDescription(
+        "Dog", relationships: [Relationship.toMany("trips", to: "Walk", inverse: "dogs", isOrdered: true).renamed(from: "walks")]),
+      EntityDescription("Walk", relationships: [.toMany("dogs", to: "Dog", inverse: "trips", isOrdered: true)]))
+    #expect(
+      try place.contents(new, from: [old]) == ["Dog a: trips=[3 2 1]", "Walk 1: dogs=[a]", "Walk 2: dogs=[a]", "Walk 3: dogs=[a]"])
   }
 
   @Test(arguments: MigratedStore.allCases) func aRelationshipGetsAndLosesAnInverse(_ store: MigratedStore) throws {

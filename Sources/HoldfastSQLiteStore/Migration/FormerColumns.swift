@@ -31,11 +31,13 @@ struct FormerColumns {
 
   /// A query for all links of a relationship between objects that remain: the keys of the owner and the destination as `a` and `b`, the
   /// destination's place in the owner's order as `oa`, and the owner's place in the destination's order as `ob`.
+  ///
+  /// Without an order, the place is the key. With one, it may be missing in another program's file.
   func pairs(_ link: LinkMapping) -> String {
     let relationship = mapping.relationship(link)
     let (a, b, oa, ob) = link.isReversed ? ("b", "a", "ob", "oa") : ("a", "b", "oa", "ob")
     func select(_ owner: String, _ destination: String, _ order: String?, _ inverseOrder: String?, _ table: String) -> String {
-      let names = [owner, destination, order ?? "NULL", inverseOrder ?? "NULL"].map { $0 == "NULL" ? $0 : SQLName.quoted($0) }
+      let names = [owner, destination, order ?? destination, inverseOrder ?? owner].map(SQLName.quoted)
       let (near, far) = link.isReversed ? (names[1], names[0]) : (names[0], names[1])
       var sql =
         "SELECT \(names[0]) AS \(a), \(names[1]) AS \(b), \(names[2]) AS \(oa), \(names[3]) AS \(ob) "

@@ -36,8 +36,7 @@ struct LinkCopy {
     let side = new.link(relationship)
     let orders = [new.orderColumn(relationship), inverse.flatMap { new.orderColumn($0) }]
     let names = ([side.near, side.far] + orders.compactMap { $0 }).map(SQLName.quoted).joined(separator: ", ")
-    // Without an order, that of the keys.
-    let places = [orders[0] == nil ? nil : "IFNULL(oa, b)", orders[1] == nil ? nil : "IFNULL(ob, a)"].compactMap { $0 }
+    let places = [orders[0] == nil ? nil : "oa", orders[1] == nil ? nil : "ob"].compactMap { $0 }
     return "INSERT OR IGNORE INTO \(table) (\(names)) SELECT \((["a", "b"] + places).joined(separator: ", ")) FROM (\(former.pairs(link)))"
   }
 }
