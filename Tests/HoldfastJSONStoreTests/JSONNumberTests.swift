@@ -49,6 +49,14 @@ import Testing
   @Test(arguments: ["", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "nan", "inf", "1e400", "-1e400", "1e-400", "1 ", " 1", "1,5"])
   func whatIsNoNumberOrCannotBeKeptIsRefused(_ text: String) { #expect(real(text) == nil) }
 
+  /// Digits and exponents so large that one of them alone couldn't be a number.
+  @Test func aLargeExponentCountsWithAllItsDigits() {
+    let zeros = String(repeating: "0", count: 100_010)
+    #expect(real("0.\(zeros)1e100011") == 1 && real("-0.\(zeros)25e100011") == -2.5)
+    #expect(real("0.\(zeros)1e200022") == nil && real("0.\(zeros)1e100000") == 1e-11)
+    #expect(real("1e99999999999999999999") == nil && real("1e-99999999999999999999") == nil)
+  }
+
   /// The cursor of the scanners reads a number like the text of a value that yajl or libxml2 has found, or leaves it to them.
   @Test func aCursorReadsNumbersAsTheirTextsAreRead() {
     var random = SeededGenerator("Cursor")

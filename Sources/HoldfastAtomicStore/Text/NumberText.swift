@@ -81,7 +81,8 @@ public enum NumberText {
         guard digit() != nil else { return nil }
         var power = 0
         while let next = digit() {
-          power = min(power * 10 + Int(next), 100_000)
+          // Larger than any number of decimals, which the exponent may have to make up for.
+          power = min(power * 10 + Int(next), 1 << 50)
           index += 1
         }
         exponent += isDown ? -power : power
