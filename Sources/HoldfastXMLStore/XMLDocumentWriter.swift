@@ -60,6 +60,7 @@ struct XMLDocumentWriter {
   private func write(_ entity: XMLEntity) throws {
     let fields = XMLFieldTable(entity)
     let suspicious = min(format.options.maximumTextByteCount, format.options.maximumAttributeValueByteCount)
+    let mayHaveManyMembers = fields.count > format.options.maximumMemberCount
     let start = NameTable([(before: XMLFormat.objectBegins, name: entity.name, behind: XMLFormat.behindType)])
     try image.generation.forEachRow(of: entity.index) { row in
       let before = output.byteCount
@@ -69,6 +70,7 @@ struct XMLDocumentWriter {
       write(row, fields)
       output.put("</object>\n")
       if output.byteCount - before > suspicious { try checkLimits(row, fields) }
+      if mayHaveManyMembers { try checkMemberCount(row, fields) }
       try output.flushIfFull()
     }
   }
@@ -100,6 +102,17 @@ struct XMLDocumentWriter {
     if byteCount > format.options.maximumAttributeValueByteCount {
       throw unstorable(row, name, format.options.maximumAttributeValueByteCount)
     }
+  }
+
+  private func checkMemberCount(_ row: RowPointer, _ fields: XMLFieldTable) throws {
+    let count = (0..<fields.count).count { field in
+      if case .attribute(let slot, _) = fields.kind(field) { row.isPresent(slot) } else { true }
+    }
+    if count <= format.options.maximumMemberCount { return }
+    throw StoreError(
+      .unstorableValue, operation: "write the store", path: format.path,
+      reason: "The object with key \(row.key) has \(count) attributes and relationships, and the limit in the options is "
+        + "\(format.options.maximumMemberCount). Raise maximumMemberCount.")
   }
 
   private func unstorable(_ row: RowPointer, _ name: String, _ limit: Int) -> StoreError {

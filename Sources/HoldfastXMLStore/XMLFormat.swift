@@ -116,9 +116,22 @@ struct XMLFormat: StoreFileFormat {
     let output = TextOutput { try file.write($0) }
     let metadata = try metadata(of: image)
     let model = XMLModel(image.model)
+    try check(model)
     let lists = XMLLists(image.generation, model)
     try XMLDocumentWriter(image: image, metadata: metadata, model: model, lists: lists, output: output, format: self).write()
     return []
+  }
+
+  /// Throws if a name of the model exceeds the limit, so that its objects couldn't be read again.
+  private func check(_ model: XMLModel) throws {
+    let names = model.entities.flatMap { entity in [entity.name] + entity.fields.flatMap { [$0.name, $0.type] } }
+    // The limit applies to the UUID in the header, too.
+    let longest = names.reduce(36) { max($0, $1.utf8.count) }
+    if longest <= options.maximumNameByteCount { return }
+    throw StoreError(
+      .unstorableValue, operation: "write the store", path: path,
+      reason: "The names of the model, or the store's UUID, need up to \(longest) bytes, and the limit in the options is "
+        + "\(options.maximumNameByteCount). Raise maximumNameByteCount.")
   }
 
   /// The metadata's property list, as XML.

@@ -126,6 +126,12 @@ struct XMLMetadata {
       throw unstorable(
         "The metadata has \(valueCount(whole)) values, and the limit in the options is \(options.maximumMemberCount). Raise the limit.")
     }
+    // The elements around the dictionary.
+    let nesting = 4 + elementDepth(whole), deepest = min(options.maximumNesting, XMLParser.maximumNesting)
+    if nesting > deepest {
+      throw unstorable(
+        "With the metadata, elements are nested \(nesting) levels deep, and the limit in the options is \(deepest). Raise maximumNesting.")
+    }
     return whole
   }
 
@@ -143,6 +149,18 @@ struct XMLMetadata {
     switch list {
     case .array(let values): values.reduce(1) { $0 + valueCount($1) }
     case .dictionary(let values): values.values.reduce(1) { $0 + 1 + valueCount($1) }
+    // A dictionary with a key.
+    case .uid: 3
+    default: 1
+    }
+  }
+
+  /// The number of nested elements of a value.
+  private static func elementDepth(_ list: PropertyList) -> Int {
+    switch list {
+    case .array(let values): 1 + (values.map(elementDepth).max() ?? 0)
+    case .dictionary(let values): 1 + (values.values.map(elementDepth).max() ?? 0)
+    case .uid: 2
     default: 1
     }
   }

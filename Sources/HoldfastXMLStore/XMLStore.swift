@@ -8,8 +8,8 @@ public struct XMLStoreOptions: WholeFileStoreOptions {
   public var wholeFile: WholeFileOptions
   /// The maximum nesting depth of elements. Defaults to 64.
   ///
-  /// The layout needs 3; nested metadata needs more. Values above 255 have no effect, because the XML library supports at most
-  /// 256 levels.
+  /// Objects need 3, and the metadata that a save writes needs 7; nested metadata of other programs can need more. Values above 255 have no
+  /// effect, because the XML library supports at most 256 levels.
   public var maximumNesting: Int
   /// The maximum length of the name of an entity, property or metadata key, in bytes. Defaults to 65,536.
   public var maximumNameByteCount: Int

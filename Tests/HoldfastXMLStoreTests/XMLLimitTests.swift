@@ -154,6 +154,88 @@ import Testing
     }
   }
 
+  // MARK: Models
+
+  private static func model(entity: String = "Dog", attribute: String = "name", relationship: String = "pups") throws
+    -> ManagedObjectModel
+  {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        entity, attributes: ([attribute] + (0..<50).map { "a\($0)" }).map { AttributeDescription($0, .string, isOptional: true) },
+        relationships: [.toMany(relationship, to: entity, inverse: "dam"), .toOne("dam", to: entity, inverse: relationship)])
+    ])
+  }
+
+  /// Whether a new store can be created, and two objects saved, of which one has some values. In both cases, the file can be read.
+  private static func isWithin(
+    _ model: ManagedObjectModel, values: Int = 0, _ what: String, _ change: (inout XMLStoreOptions) -> Void
+  ) throws -> Bool {
+    var options = XMLStoreOptions(), isWithin = true
+    change(&options)
+    let folder = TemporaryFolder(), store = StoreDescription.xml(at: folder.file("store.xml"), options: options)
+    let entity = try #require(model.entities.first)
+    do {
+      let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [])
+      defer { try? context.persistentStoreCoordinator.close() }
+      let dog = try context.insert(entityNamed: entity.name), pup = try context.insert(entityNamed: entity.name)
+      try dog.setValue([pup], forKey: try #require(entity.toManyRelationships.first).name)
+      for number in 0..<values { try dog.setValue(.string("a"), forKey: "a\(number)") }
+      try context.save()
+    } catch let error as StoreError {
+      #expect(error.code == .unstorableValue && error.reason.contains("limit in the"), "\(what): \(error)")
+      isWithin = false
+    }
+    if isWithin || folder.names.contains("store.xml") {
+      #expect(throws: Never.self, "\(what)") { try PersistentStoreCoordinator(model: model, store: store).close() }
+      #expect(throws: Never.self, "\(what)") { _ = try PersistentStoreCoordinator.cachedModel(for: store) }
+    }
+    return isWithin
+  }
+
+  @Test func RG4_aModelWhoseObjectsCouldNotBeReadAgainIsNotSaved() throws {
+    for levels in 1...20 {
+      #expect(try Self.isWithin(Self.model(), "\(levels) levels") { $0.maximumNesting = levels } == (levels >= 7))
+    }
+    for (count, isRight) in [(50, true), (51, false)] {
+      let name = String(repeating: "n", count: count)
+      for model in try [Self.model(entity: name), Self.model(attribute: name), Self.model(relationship: name)] {
+        #expect(try Self.isWithin(model, "a name of \(count)") { $0.maximumNameByteCount = 50 } == isRight)
+      }
+    }
+    // The header contains a UUID.
+    for (count, isRight) in [(36, true), (35, false)] {
+      #expect(try Self.isWithin(Self.model(), "\(count) bytes") { $0.maximumNameByteCount = count } == isRight)
+    }
+    // No option is needed for a name that is too long.
+    let usual = XMLStoreOptions().maximumNameByteCount
+    #expect(try !Self.isWithin(Self.model(attribute: String(repeating: "n", count: usual + 1)), "the usual options") { _ in })
+  }
+
+  @Test func RG4_anObjectWithMoreMembersThanCouldBeReadAgainIsNotSaved() throws {
+    // An object has both relationships in any case.
+    for (count, isRight) in [(0, true), (38, true), (39, false), (50, false)] {
+      #expect(try Self.isWithin(Self.model(), values: count, "\(count) values") { $0.maximumMemberCount = 40 } == isRight)
+    }
+  }
+
+  @Test func RG4_referencesInTheMetadataOfAnotherProgramCountWithTheirKeys() throws {
+    let references = String(repeating: "<dict><key>CF$UID</key><integer>1</integer></dict>", count: 10)
+    var savedCount = 0
+    for limit in 30...90 {
+      try file.write(XMLHostileFileTests.metadata("<plist><dict><key>a</key><array>\(references)</array></dict></plist>"))
+      var options = XMLStoreOptions()
+      options.maximumMemberCount = limit
+      if file.refusal(Self.broad, options: options) != nil { continue }
+      let coordinator = try file.context(Self.broad, options: options).persistentStoreCoordinator
+      let refusal = refusal { try coordinator.setMetadata(["b": .bool(true)]) }
+      try coordinator.close()
+      #expect(refusal == nil || refusal == .unstorableValue, "\(limit)")
+      #expect(file.refusal(Self.broad, options: options) == nil, "\(limit)")
+      savedCount += refusal == nil ? 1 : 0
+    }
+    #expect(savedCount > 0)
+  }
+
   @Test func RG4_noOptionAllowsDeeperElementsThanTheLibrary() throws {
     for (depth, isWithin) in [(255, true), (256, false), (290, false)] {
       let arrays = String(repeating: "<array>", count: depth - 5) + String(repeating: "</array>", count: depth - 5)
