@@ -78,7 +78,7 @@ struct XMLFormat: StoreFileFormat {
   }
 
   /// Reads up to the first objects.
-  private func beginning(of reader: FileReader) throws -> XMLDocumentReader {
+  func beginning(of reader: FileReader) throws -> XMLDocumentReader {
     try readTwice(reader) { uuid in
       XMLDocumentReader(rows: nil, errors: XMLErrors(path: path), options: options, madeUpUUID: uuid)
     }

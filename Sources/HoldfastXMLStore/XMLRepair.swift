@@ -44,7 +44,10 @@ extension XMLFormat: RepairableFormat {
     guard let model = given ?? kept else { throw StoreError.lacksModel(path) }
     document.rewind()
     // A newer format would have a right digest.
-    if var header = try? readHeader(document), try !header.mendHashes(given: given, kept: kept, path: path) {
+    // A file of another program may have no hashes.
+    if var header = try? beginning(of: document).metadata.header(for: model, derivesModel: false),
+      try !header.mendHashes(given: given, kept: kept, path: path)
+    {
       header.metadata = [:]
       (text.header, text.shortHeader) = (objects.header, try self.header(header, model))
       return model

@@ -37,6 +37,30 @@ import Testing
 
   private func text(_ objects: [String], info: String = "") -> String { "<database>\(info)\(objects.joined(separator: "\n"))</database>" }
 
+  /// It is assumed to match the model, as when it is opened.
+  @Test(arguments: [
+    "", "<databaseInfo></databaseInfo>", "<databaseInfo><nextObjectID>120</nextObjectID></databaseInfo>",
+    "<databaseInfo><UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID><metadata/></databaseInfo>",
+    "<databaseInfo><metadata><plist><dict><key>a</key><string>b</string></dict></plist></metadata></databaseInfo>",
+  ])
+  func RE6_aFileWithoutVersionHashesIsRepaired(_ info: String) throws {
+    let objects = [
+      object("SHIP", 102, link("boats", "BOAT", "z103 z104")), object("BOAT", 103, link("ship", "SHIP", "z102")),
+      object("BOAT", 104, link("ship", "SHIP", "z102")),
+    ]
+    let intact = text(objects, info: info)
+    for (text, keys) in [(intact, [103, 104]), (intact.replacingOccurrences(of: "id=\"z104\"", with: "id=\"\u{1}104\""), [103])] {
+      try file.write(text)
+      let folder = TemporaryFolder(), repaired = StoreDescription.xml(at: folder.file("repaired.xml"))
+      let report = try PersistentStoreCoordinator.repairPersistentStore(.xml(at: file.path), to: repaired, model: Self.fleet)
+      #expect(report.objectCount == keys.count + 1 && report.unreadableCount == 2 - keys.count, "\(report)")
+      let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.fleet, store: repaired), classes: [])
+      let ship = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Ship")).first)
+      #expect(try ship.toMany(forKey: "boats").map(\.objectID.key.rawValue).sorted() == keys.map { Int64($0) })
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+
   @Test func aFileWithoutInformationOpensAndKeepsTheUUIDThatIsMadeUpForIt() throws {
     let objects = [
       object("Ship", 102, link("Boats", "boat", " z104\nz103 ")), object("BOAT", 104, link("ship", "SHIP", "z102")),
