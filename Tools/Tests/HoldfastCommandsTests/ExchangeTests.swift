@@ -441,6 +441,7 @@ import Testing
 
   @Test(arguments: [
     ("Dog.csv", "id,name\r\nDog/1,\"a", "Line 2: The quotation mark"), ("Dog.csv", "id,name\r\nDog/1", "has 1 fields, and line 1 has 2"),
+    ("Dog.csv", "id,name\rDog/1,a\r\nDog/2,\"\r\"\rDog/3,\"b", "Line 5: The quotation mark"),
     ("Dog.csv", "id,age\r\nDog/1,7", "has no attribute or relationship age"), ("Cat.csv", "id\r\n1", "has no entity Cat"),
     ("Dog.csv", "id,rating\r\nDog/1,high", "isn't of type double"), ("Dog.csv", "id,name\r\n1,a\r\n1,b", "the id 1, too"),
     ("Walk.csv", "id,dog\r\nWalk/1,Dog/7", "refers to Dog/7"), ("Walk.csv", "id,dog\r\nWalk/1,Walk/1", "isn't a Dog"),

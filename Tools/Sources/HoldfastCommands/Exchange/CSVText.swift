@@ -51,8 +51,10 @@ enum CSVText {
     private var current: Unicode.Scalar? { place < scalars.endIndex ? scalars[place] : nil }
 
     private mutating func step() {
-      if scalars[place] == "\n" { line += 1 }
+      let scalar = scalars[place]
       place = scalars.index(after: place)
+      // A carriage return alone ends a line, too.
+      if scalar == "\n" || (scalar == "\r" && current != "\n") { line += 1 }
     }
 
     mutating func next() throws(Fault) -> Record? {
