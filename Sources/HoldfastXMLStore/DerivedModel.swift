@@ -66,8 +66,9 @@ struct DerivedModel {
     }
     let families = all.flatMap { divided($0) { ancestors[$0]?.first ?? $0 } }
     // Entities of one family may have different relationships of the same name.
-    let parts = pair(families, &declared).flatMap { divided($0) { $0 } }
-    for (relationship, parts) in Dictionary(grouping: pair(parts, &declared), by: \.relationship).sorted(by: { isBefore($0.key, $1.key) }) {
+    let parts = try pair(families, &declared).flatMap { divided($0) { $0 } }
+    let others = Dictionary(grouping: try pair(parts, &declared), by: \.relationship)
+    for (relationship, parts) in others.sorted(by: { isBefore($0.key, $1.key) }) {
       let group = Group(
         relationship: relationship, owners: parts.reduce(into: []) { $0.formUnion($1.owners) },
         links: parts.reduce(into: []) { $0.formUnion($1.links) })
@@ -91,10 +92,13 @@ struct DerivedModel {
     }
   }
 
+  /// The maximum number of comparisons of relationships whose links are each other's reverse.
+  private static let maximumComparisonCount = 1_000_000
+
   /// Declares relationships whose links are each other's reverse as inverses, and returns the others.
   ///
   /// If several fit, none is the inverse, unless objects have several owners: then it is the first one by name.
-  private func pair(_ groups: [Group], _ declared: inout Declarations) -> [Group] {
+  private func pair(_ groups: [Group], _ declared: inout Declarations) throws -> [Group] {
     let groups = groups.sorted {
       $0.relationship == $1.relationship ? $0.owners.min() ?? "" < $1.owners.min() ?? "" : isBefore($0.relationship, $1.relationship)
     }
@@ -103,15 +107,22 @@ struct DerivedModel {
       places[group.digest(isReverse: false), default: []].append(place)
     }
     var isPaired = [Bool](repeating: false, count: groups.count)
-    // Two are enough to know that there are several.
-    func candidates(_ first: Group) -> [Int] {
-      Array(
-        places[first.digest(isReverse: true), default: []].lazy.filter { !isPaired[$0] && isInverse(groups[$0], of: first) }.prefix(2))
+    var comparisonCount = 0
+    func candidates(_ first: Group) throws -> [Int] {
+      var found: [Int] = []
+      for place in places[first.digest(isReverse: true), default: []] where !isPaired[place] {
+        comparisonCount += 1
+        if comparisonCount > Self.maximumComparisonCount { throw errors.noModel("Too many of its relationships have the same links.") }
+        if isInverse(groups[place], of: first) { found.append(place) }
+        // Two are enough to know that there are several.
+        if found.count == 2 { break }
+      }
+      return found
     }
     for (place, first) in groups.enumerated() where !isPaired[place] && !first.links.isEmpty {
-      let found = candidates(first)
+      let found = try candidates(first)
       guard let other = found.first else { continue }
-      if !first.hasSharedTargets && !groups[other].hasSharedTargets && (found.count > 1 || candidates(groups[other]).count > 1) { continue }
+      if !first.hasSharedTargets && !groups[other].hasSharedTargets, try found.count > 1 || candidates(groups[other]).count > 1 { continue }
       let second = groups[other].relationship
       declared[second.destination, default: []].append(described(first.relationship, inverse: second.name))
       if other != place {

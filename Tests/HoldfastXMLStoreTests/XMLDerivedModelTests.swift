@@ -156,6 +156,20 @@ import Testing
     #expect(throws: StoreError.self) { try derived() }
   }
 
+  /// The links of each pair are each other's reverse, but the second one belongs to another entity than the first one says.
+  @Test func manyRelationshipsWithReverseLinksThatAreNoInversesAreRefusedInLittleTime() throws {
+    func text(_ count: Int) -> String {
+      let there = (0..<count).map { relationship("r\($0)", "0/1", "TAG", "z2") }.joined()
+      let back = (0..<count).map { relationship("s\($0)", "0/1", "OTHER", "z1") }.joined()
+      return object("TASK", 1, there) + object("TAG", 2, back) + object("OTHER", 3, relationship("own", "0/1", "OTHER"))
+    }
+    try write(text(20))
+    #expect(try pairs("Task", derived()).count == 20)
+    try write(text(4_000))
+    let error = #expect(throws: StoreError.self) { try derived() }
+    #expect(error?.code == .incompatibleModel && error?.reason.contains("the same links") == true)
+  }
+
   @Test func anEntityWithTooManySuperentitiesIsRefusedInLittleTime() throws {
     try write(object("TASK", 1, (0..<10_000).map { relationship("r\($0)", "0/1", "D\($0)", "z1") }.joined()))
     let error = #expect(throws: StoreError.self) { try derived() }
