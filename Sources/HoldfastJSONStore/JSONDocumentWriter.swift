@@ -99,7 +99,7 @@ struct JSONDocumentWriter {
     case .int64(let value): output.put(value)
     case .float(let value): output.put(value)
     case .double(let value), .date(let value): output.put(value)
-    case .decimal(let value): put(text: value.description)
+    case .decimal(let value): put(text: DecimalText.digits(value))
     case .string(let value), .uri(let value): put(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(quotedUUID: $0) }
     case .data(let value): value.withUnsafeBytes { output.put(quotedBase64: $0) }

@@ -61,6 +61,26 @@ import Testing
     #expect(try place.coordinator().persistentStores[0].metadata == texts)
   }
 
+  /// The bug: a JSON store couldn't be opened. `Decimal` keeps the zeros after a normalization.
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aDecimalInMetadataCanHaveManyZerosAtTheEndOfItsFraction(
+    _ store: TestStore
+  ) throws {
+    var numbers: [String: StoreValue] = [:]
+    for text in ["1", "-0.5", "2.25"] {
+      var number = try #require(Decimal(string: text)), unit = try #require(Decimal(string: "1e-38"))
+      _ = NSDecimalNormalize(&number, &unit, .plain)
+      try #require(number.exponent == -38)
+      numbers["number \(text)"] = .decimal(number)
+    }
+    let place = try store.makePlace(), context = try place.context()
+    context.dog("d")
+    try context.save()
+    try place.close()
+    try PersistentStoreCoordinator.setMetadata(numbers, for: place.description)
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo == numbers)
+    #expect(try place.coordinator().persistentStores[0].metadata == numbers)
+  }
+
   /// The bug: XML, binary and SQLite stores returned the text "NaN".
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aDecimalNaNInMetadataStaysOne(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
