@@ -44,10 +44,7 @@ extension XMLFormat: RepairableFormat {
     guard let model = given ?? kept else { throw StoreError.lacksModel(path) }
     document.rewind()
     // A newer format would have a right digest.
-    // A file of another program may have no hashes.
-    if var header = try? beginning(of: document).metadata.header(for: model, derivesModel: false),
-      try !header.mendHashes(given: given, kept: kept, path: path)
-    {
+    if var header = try? storedHeader(document, model), try !header.mendHashes(given: given, kept: kept, path: path) {
       header.metadata = [:]
       (text.header, text.shortHeader) = (objects.header, try self.header(header, model))
       return model
@@ -60,6 +57,12 @@ extension XMLFormat: RepairableFormat {
     text.header = try header(.replacement(of: model, storeUUID: uuid), model)
     text.shortHeader = text.header
     return model
+  }
+
+  /// The header of a file. That of another program may have no version hashes, and is assumed to match the model.
+  private func storedHeader(_ document: FileReader, _ model: ManagedObjectModel) throws -> StoreFileHeader {
+    let metadata = try beginning(of: document).metadata
+    return metadata.isSealed || metadata.model != nil ? metadata.header : metadata.header(for: model, derivesModel: false)
   }
 
   /// The text before the first object of a store, without the model, which isn't needed to read objects.
