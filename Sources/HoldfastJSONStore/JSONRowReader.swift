@@ -122,6 +122,7 @@ final class JSONRowReader {
 
   func endRow() throws {
     guard key > 0, let builder else { throw damaged("The object has no key.") }
+    if values.isTooLarge { throw damaged("The values of the object have more than 2 GiB together.") }
     builder.append(values.row, key: key, version: version)
     if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }

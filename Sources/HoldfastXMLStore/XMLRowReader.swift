@@ -165,6 +165,7 @@ final class XMLRowReader {
   func endObject() throws {
     field = -1
     guard let builder else { return }
+    if values.isTooLarge { throw damaged("The values of the object have more than 2 GiB together.") }
     if notes.hasOrderKeys { try takeOrders() }
     builder.append(values.row, key: key, version: notes.version(of: key))
     if builder.isFull { try loader.take(builder.seal(), of: entity) }

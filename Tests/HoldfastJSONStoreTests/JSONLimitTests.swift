@@ -174,6 +174,28 @@ import Testing
     }
   }
 
+  /// No program can save such an object, but a file can be edited. The limit of the file has to be raised for it.
+  @Test func RG4_anObjectWhoseValuesAreLargerThanARowIsRefused() throws {
+    let folder = TemporaryFolder(), store = StoreDescription.json(at: folder.file("store.json")), names = ["a", "b", "c"]
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: names.map { AttributeDescription($0, .string, isOptional: true) })
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [])
+    for _ in 0..<3 {
+      let note = try context.insert(entityNamed: "Note")
+      for name in names { try note.setValue(.string(String(repeating: name, count: 10_000)), forKey: name) }
+    }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    for (limit, isWithin) in [(40_000, true), (25_000, false), (8_000, false)] {
+      let error = RowValues.$maximumByteCount.withValue(limit) { () -> StoreError? in
+        do { try PersistentStoreCoordinator(model: model, store: store).close() } catch { return error as? StoreError }
+        return nil
+      }
+      #expect((error == nil) == isWithin && (isWithin || error?.code == .damaged && error?.reason.contains("2 GiB") == true), "\(limit)")
+    }
+  }
+
   @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
     let options = JSONStoreOptions()
     #expect((options.maximumNesting, options.maximumNameByteCount, options.maximumMemberCount) == (64, 65_536, 65_536))

@@ -24,6 +24,12 @@ public final class RowValues {
   /// The offset of text and binary data, after the cells of the widest entity.
   private let fixedByteCount: Int
   @usableFromInline @exclusivity(unchecked) var used: Int
+  /// Whether the values need more bytes than a row can have, which is about 2 GiB. The values are wrong then, and the row can't be used.
+  @exclusivity(unchecked) public private(set) var isTooLarge = false
+  private let mostBytes = RowValues.maximumByteCount
+
+  /// The maximum size of a row in bytes. The batch of a row has a few more bytes. Tests set a smaller one.
+  @TaskLocal package static var maximumByteCount = 1 << 31 - 1 << 20
 
   /// Creates a buffer for entities with at most `slotCount` slots.
   public init(slotCount: Int) {
@@ -47,6 +53,7 @@ public final class RowValues {
   /// Removes all values. The cells of missing values are 0, which readers of rows require.
   public func clear() {
     used = fixedByteCount
+    isTooLarge = false
     memset(base, 0, fixedByteCount)
   }
 
@@ -97,7 +104,13 @@ public final class RowValues {
   }
 
   @usableFromInline func grow(_ count: Int) {
-    capacity = max(2 * capacity, used + count)
+    if used + count > mostBytes {
+      // Offsets in a row have 31 bits. The row isn't used, so the next values can overwrite the former ones.
+      isTooLarge = true
+      used = fixedByteCount
+      if used + count <= capacity { return }
+    }
+    capacity = max(min(2 * capacity, mostBytes), used + count)
     base = RowValues.resized(base, capacity)
   }
 
