@@ -295,9 +295,10 @@ final class XMLDocumentReader {
     var type: UnsafeRawBufferPointer?, id: UnsafeRawBufferPointer?
     for place in 0..<attributes.count {
       let name = attributes.name(place)
+      if attributes.hasNamespace(place) { throw unknownAttribute() }
       if name == names.type {
         type = try checked(attributes.value(place))
-      } else if name == names.id, !attributes.hasNamespace(place) {
+      } else if name == names.id {
         id = try checked(attributes.value(place))
       } else {
         throw unknownAttribute()
@@ -312,6 +313,7 @@ final class XMLDocumentReader {
     var name: UnsafeRawBufferPointer?, type: UnsafeRawBufferPointer?
     for place in 0..<attributes.count {
       let found = attributes.name(place)
+      if attributes.hasNamespace(place) { throw unknownAttribute() }
       if found == names.name {
         name = try checked(attributes.value(place))
       } else if found == names.type {
@@ -330,6 +332,7 @@ final class XMLDocumentReader {
     var idrefs = UnsafeRawBufferPointer(start: nil, count: 0)
     for place in 0..<attributes.count {
       let found = attributes.name(place)
+      if attributes.hasNamespace(place) { throw unknownAttribute() }
       if found == names.name {
         name = try checked(attributes.value(place))
       } else if found == names.destination {

@@ -89,6 +89,22 @@ import Testing
     ("an inclusion", document("<xi:include xmlns:xi=\"http://www.w3.org/2001/XInclude\" href=\"file:///etc/passwd\"/>")),
     ("an attribute twice", document("<object type=\"SIGN\" type=\"SIGN\" id=\"z1\"/>")),
     ("an attribute that is unknown", document("<object type=\"SIGN\" id=\"z1\" class=\"a\"/>")),
+    // The prefix xml is declared everywhere.
+    ("a type with a namespace", document("<object xml:type=\"SIGN\" id=\"z1\"/>")),
+    ("an ID with a namespace", document("<object type=\"SIGN\" xml:id=\"z1\"/>")),
+    (
+      "a name with a namespace",
+      document("<object type=\"SIGN\" id=\"z1\"><attribute xml:name=\"text\" type=\"string\">a</attribute></object>")
+    ),
+    (
+      "two types of which one has a namespace",
+      document("<object type=\"SIGN\" id=\"z1\"><attribute name=\"text\" xml:type=\"int16\" type=\"string\">a</attribute></object>")
+    ),
+    (
+      "a list with a namespace",
+      document(
+        "<object type=\"SIGN\" id=\"z1\"><relationship name=\"near\" type=\"0/0\" destination=\"SIGN\" xml:idrefs=\"z1\"/></object>")
+    ),
     ("UTF-7", document(sign("+ADw-a+AD4-"), declaration: "<?xml version=\"1.0\" encoding=\"UTF-7\"?>")),
     ("Latin-1", document(sign("a"), declaration: "<?xml version=\"1.0\" encoding='ISO-8859-1'?>")),
     ("UTF-16 in name", document(sign("a"), declaration: "<?xml version=\"1.0\" encoding=\"UTF-16\"?>")),
