@@ -30,6 +30,14 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var partners: [ManagedObject] = []
   /// Objects from whose lists the commit takes others, which the request doesn't name.
   private var formerOwners: [ManagedObject] = []
+  /// Links that the child had removed from objects before it deleted them. The request doesn't contain them.
+  private var removedLinks: [RemovedLink] = []
+
+  private struct RemovedLink {
+    let owner: ManagedObject
+    let relationship: ManagedObjectModel.Relationship
+    let target: ObjectKey
+  }
 
   init(_ store: ParentStore, _ request: SaveRequest) {
     (self.store, self.request) = (store, request)
@@ -57,6 +65,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     try read(expected, options)
     try compare(expected)
     mixed = Set(objects.filter(store.children.hasOwnChanges))
+    findRemovedLinks()
     try readDerived(options)
     try readPartners(options)
   }
@@ -124,6 +133,40 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   private func derivedKeys(_ changes: SaveRequest.EntityChanges) -> [ObjectKey] {
     changes.derived.flatMap { derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } }
+  }
+
+  /// Finds links that the child had removed from objects before it deleted them.
+  ///
+  /// The parent applies its delete rules to the objects, and these rules must not follow the links. A link in the row of the other end is
+  /// part of the request, because that row has changed.
+  private func findRemovedLinks() {
+    guard let child = store.child else { return }
+    for changes in request.entities where !changes.deleted.keys.isEmpty {
+      let relationships = parent.entities[changes.entity].relationships.filter { relationship in
+        (relationship.deleteRule == .cascade || relationship.deleteRule == .deny)
+          && parent.graph.model.inverse(of: relationship)?.isToMany != false
+      }
+      if relationships.isEmpty { continue }
+      for key in changes.deleted.keys {
+        guard let owner = parent.registered(changes.entity, key), let known = child.registered(changes.entity, key) else { continue }
+        for relationship in relationships {
+          removedLinks += removedTargets(of: owner, known, relationship).map {
+            RemovedLink(owner: owner, relationship: relationship, target: $0)
+          }
+        }
+      }
+    }
+  }
+
+  /// The destinations that the parent's object may still have, and that the child has removed from its own object.
+  private func removedTargets(
+    of owner: ManagedObject, _ known: ManagedObject, _ relationship: ManagedObjectModel.Relationship
+  ) -> [ObjectKey] {
+    if relationship.isToMany { return known.toMany?[relationship.toManyIndex].removed ?? [] }
+    let slot = relationship.slot
+    guard let now = known.row, let read = known.committedRow, now.differs(from: read, slot, .key), let row = owner.row, row.isPresent(slot)
+    else { return [] }
+    return [row.key(slot)]
   }
 
   /// Reads the ends of changed links that the commit needs, and ordered lists, so that the commit reads nothing.
@@ -200,6 +243,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       if hasSubentities(source) { ends += (changes.added + changes.removed).map { End(entity: source, key: $0.source) } }
       if hasSubentities(target) { ends += (changes.added + changes.removed).map { End(entity: target, key: $0.target) } }
     }
+    for link in removedLinks where hasSubentities(link.relationship.destinationIndex) {
+      ends.append(End(entity: link.relationship.destinationIndex, key: link.target))
+    }
     return ends
   }
 
@@ -219,6 +265,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     parent.holdingAwakening {
       for changes in request.entities { delete(changes) }
       for changes in request.entities { insert(changes) }
+      for link in removedLinks { remove(link) }
       for changes in request.entities { relate(changes) }
       for changes in request.entities { update(changes) }
       for changes in request.links { link(changes) }
@@ -282,6 +329,16 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     for key in changes.deleted.keys {
       guard let object = parent.registered(changes.entity, key), !object.isDeleted else { continue }
       parent.markDeleted(object)
+    }
+  }
+
+  /// Removes a link of an object that is being deleted. Links to objects that are being deleted, too, stay: a rollback shows them again.
+  private func remove(_ link: RemovedLink) {
+    guard let target = parent.target(link.relationship.destinationIndex, link.target, nil, position: 0) else { return }
+    if link.relationship.isToMany {
+      link.owner.unlink(link.relationship.toManyIndex, target)
+    } else {
+      link.owner.setToOne(link.relationship, nil)
     }
   }
 
