@@ -130,6 +130,17 @@ final class ChildContexts {
     readStates[object] = nil
   }
 
+  /// Notes that a child's save has taken destinations from the list of an object, which had no changes of the context itself.
+  ///
+  /// The save of the context then writes the object, but children see the version that they know: they are told of the list, and a store
+  /// wouldn't give the object a new version, either.
+  ///
+  /// - Parameter state: The state of the object before.
+  func noteTaking(from object: ManagedObject, before state: Int) {
+    note(object, as: object.unsavedState, accepted: known[object]?.accepted)
+    if readStates[object] == state { readStates[object] = object.unsavedState }
+  }
+
   private func note(_ object: ManagedObject, as state: Int, accepted: Accepted? = nil) {
     known[object] = Known(state: state, accepted: accepted, generation: generation)
   }

@@ -509,10 +509,13 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     for object in parent.registry.objects(relationship.entityIndex)
     where hasList(object, index, owners) {
       let lost = object.targets(index).withKeys { keys in keys.filter { owners[$0].map { $0 != object.objectKey } == true } }
+      if lost.isEmpty { continue }
+      let isMixed = store.children.hasOwnChanges(object), before = object.unsavedState
       for key in lost {
         if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(index, target) }
       }
-      if !lost.isEmpty { formerOwners.append(object) }
+      if !isMixed && !object.isDeleted { store.children.noteTaking(from: object, before: before) }
+      formerOwners.append(object)
     }
   }
 

@@ -444,6 +444,38 @@ import Testing
     }
   }
 
+  /// The bug: the parent's save gave the former owner a new version for the child, as if the parent itself had changed its list.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anOwnerFromWhichAChildHasTakenAnObjectIsNoConflict(_ store: TestStore, _ isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Box", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toMany("things", to: "Thing", inverse: nil, isOrdered: isOrdered)]),
+      EntityDescription("Thing", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let saved = try ["Box", "Box", "Thing"].map { try setup.insert(entityNamed: $0) }
+    try saved[0].toMany(forKey: "things").insert(saved[2])
+    try setup.save()
+    func objects(_ context: ManagedObjectContext) throws -> [ManagedObject] {
+      try saved.map { try context.existingObject(with: $0.objectID) }
+    }
+    let parent = try place.context(), theirs = try objects(parent)
+    let child = ManagedObjectContext(parent: parent), mine = try objects(child)
+    for all in [theirs, mine] { #expect(try all.prefix(2).map { try $0.toMany(forKey: "things").count } == [1, 0]) }
+    try mine[1].toMany(forKey: "things").insert(mine[2])
+    try child.save()
+    try parent.save()
+    for name in ["first", "second"] {
+      try mine[0].setValue(.string(name), forKey: "name")
+      try child.save()
+      try parent.save()
+    }
+    let box = try place.context().existingObject(with: saved[0].objectID)
+    #expect(try box.value(forKey: "name").storeValue == .string("second") && box.toMany(forKey: "things").isEmpty)
+    #expect(try theirs.prefix(2).map { try $0.toMany(forKey: "things").count } == [0, 1])
+  }
+
   // MARK: Reading in the parent
 
   /// Neither has read the list when the child removes an item from it.
