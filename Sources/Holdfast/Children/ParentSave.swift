@@ -451,6 +451,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   private func set(_ relationship: ManagedObjectModel.Relationship, of object: ManagedObject, _ row: RowPointer) {
     let slot = relationship.slot
+    if !row.isPresent(slot) && hasReplacedDeletedDestination(object, relationship) { return }
     if !row.isPresent(slot) && referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
     object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot), nil, position: 0) : nil)
   }
@@ -466,6 +467,20 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     else { return false }
     let known = store.child?.registeredOwner(relationship.destinationIndex, owner.objectKey)
     return known?.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true
+  }
+
+  /// Whether the parent has set another destination, and only the deletion of the former one has cleared the child's reference.
+  ///
+  /// The child has set nothing itself, so the parent's destination stays, as it does if the child doesn't have the object in memory.
+  private func hasReplacedDeletedDestination(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    let slot = relationship.slot
+    guard let inverse = parent.graph.model.inverse(of: relationship), let row = object.row, row.isPresent(slot), let child = store.child,
+      let read = child.registered(object.flags.entityIndex, object.objectKey)?.committedRow, read.isPresent(slot),
+      read.key(slot) != row.key(slot), let former = child.registeredOwner(relationship.destinationIndex, read.key(slot)), former.isDeleted
+    else { return false }
+    // A reference that the child has cleared itself has left the former destination, too.
+    if inverse.isToMany { return former.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true }
+    return former.row.map { $0.isPresent(inverse.slot) && $0.key(inverse.slot) == object.objectKey } ?? false
   }
 
   private func link(_ changes: SaveRequest.LinkChanges) {

@@ -137,4 +137,38 @@ import Testing
     try parent.save()
     #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 1)
   }
+
+  /// The bug: the reference that the deletion had cleared in the child replaced the one that the parent had set. If the child hadn't read
+  /// the dog, the parent's reference stayed.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anOwnerThatTheParentHasSetStaysIfAChildDeletesTheFormerOne(_ store: TestStore, _ isRead: Bool) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let ann = try #require(try child.one(Person.self) { $0.name == "Ann" })
+    let read = isRead ? try child.fetch(FetchRequest<Dog>()) : []
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    fido.owner = try parent.one(Person.self) { $0.name == "Bob" }
+    child.delete(ann)
+    try child.save()
+    #expect(fido.owner?.name == "Bob")
+    #expect(try parent.one(Dog.self) { $0.name == "Rex" }.map { $0.owner == nil } == true)
+    try parent.save()
+    let saved = try place.context()
+    #expect(try saved.one(Dog.self) { $0.name == "Fido" }?.owner?.name == "Bob")
+    #expect(try saved.one(Person.self) { $0.name == "Bob" }?.dogs.map(\.name) == ["Fido"])
+    withExtendedLifetime(read) {}
+  }
+
+  /// What the child clears itself is a change: its value wins over that of the parent.
+  @Test(arguments: TestStore.allCases) func anOwnerThatAChildHasRemovedBeforeItDeletesHimIsNil(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" }), ann = try #require(mine.owner)
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    fido.owner = try parent.one(Person.self) { $0.name == "Bob" }
+    mine.owner = nil
+    child.delete(ann)
+    try child.save()
+    #expect(fido.owner == nil)
+    try parent.save()
+    #expect(try place.context().one(Dog.self) { $0.name == "Fido" }.map { $0.owner == nil } == true)
+  }
 }
