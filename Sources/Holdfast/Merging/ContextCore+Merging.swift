@@ -81,12 +81,11 @@ extension ContextCore {
 
   // MARK: Deletions
 
-  /// Keeps the deletion of an object that the other side changed. Its delete rules are applied again, to the links that were added.
-  func delete(_ object: ManagedObject, again current: CurrentRow) {
-    object.dropPrivateRow(nil)
-    forgetLinks(object)
+  /// Keeps the deletion of an object that the other side changed, and whose row was read again. Its delete rules are applied again, to the
+  /// links that were added. Links that this context had removed before stay removed.
+  func applyDeleteRulesAgain(to object: ManagedObject) {
+    if let states = object.toMany { for index in 0..<object.plan.toManyCount { states[index].forgetContents() } }
     object.flags.remove(.propagated)
-    attach(object, current)
     deletions.putBackUnpropagated(CollectionOfOne(object))
   }
 

@@ -93,7 +93,12 @@ struct ObjectMerge {
     // Lists in memory may be older than the row.
     let base = isInsertedByBoth ? context.graph.emptyRow(object.flags.entityIndex) : object.committedRow
     context.findLists(of: object, losing: base, for: current.pointer, &lists)
-    if object.isDeleted { return context.delete(object, again: current) }
+    if object.isDeleted {
+      if context.bound.awakensObjects { context.noteFulfilment(object) }
+      // The delete rules don't follow links that were removed before the deletion.
+      setRow(current, keeping: object.entity.relationships.filter { !$0.isToMany && isChanged($0.slot) }.map(\.slot))
+      return context.applyDeleteRulesAgain(to: object)
+    }
     if !object.isUpdated || !keepsChanges { return context.replaceRow(of: object, by: current) }
     let kept = attributesToKeep(current.pointer)
     if context.bound.awakensObjects { context.noteFulfilment(object) }

@@ -823,4 +823,69 @@ import Testing
       #expect(fido.ours.age == 9 && fido.ours.chip == 6)
     }
   }
+
+  /// The bug: the delete rules were applied again to the links in the store, which still contained the objects. So these were deleted, too.
+  @Test(arguments: TestStore.withChild, [Policy.objectTrump, .overwrite])
+  func objectsThatWereMovedFromADeletedOneStayIfTheDeletionIsInConflict(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makeKennelsOfTwo(), setup = try place.context()
+    let dog = try #require(try setup.one(Dog.self) { $0.name == "Fido" })
+    dog.collar = setup.insert(Collar.self)
+    for kind in ["moved", "left"] {
+      let vaccination = setup.insert(Vaccination.self)
+      (vaccination.kind, vaccination.dog) = (kind, dog)
+    }
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(policy.policy)
+    let fido = try #require(try ours.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try ours.one(Dog.self) { $0.name == "Rex" })
+    let moved = try #require(try ours.one(Vaccination.self) { $0.kind == "moved" })
+    moved.dog = rex
+    rex.collar = try #require(fido.collar)
+    ours.delete(fido)
+    let other = try #require(try theirs.one(Dog.self) { $0.name == "Fido" })
+    other.age = 9
+    let added = theirs.insert(Vaccination.self)
+    (added.kind, added.dog) = ("added", other)
+    try theirs.save()
+    try ours.save()
+    for context in try [ours, place.context()] {
+      #expect(try namesOfDogs(context) == ["Rex"])
+      let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+      #expect(rex.vaccinations.map(\.kind) == ["moved"] && rex.collar != nil)
+      #expect(try context.count(for: FetchRequest<Vaccination>()) == 1 && context.count(for: FetchRequest<Collar>()) == 1)
+    }
+  }
+
+  /// A list without an inverse, and one of links: only the lists of the deleted object show that an object was removed.
+  @Test(arguments: TestStore.withChild, [Policy.objectTrump, .overwrite])
+  func objectsThatWereRemovedFromADeletedListStayIfTheDeletionIsInConflict(_ store: TestStore, _ policy: Policy) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Box", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toMany("parts", to: "Item", inverse: nil, deleteRule: .cascade, isOrdered: true),
+          .toMany("shared", to: "Item", inverse: "sharers", deleteRule: .cascade),
+          .toMany("debts", to: "Item", inverse: nil, deleteRule: .deny),
+          .toOne("shown", to: "Item", inverse: nil, deleteRule: .cascade),
+        ]),
+      EntityDescription(
+        "Item", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toMany("sharers", to: "Box", inverse: "shared")]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context(), lists = ["parts", "shared", "debts"]
+    let box = try setup.insert(entityNamed: "Box"), items = try (0..<4).map { _ in try setup.insert(entityNamed: "Item") }
+    for (list, item) in zip(lists, items) { try box.toMany(forKey: list).insert(item) }
+    try box.setValue(.objectID(items[3].objectID), forKey: "shown")
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(policy.policy), mine = try ours.existingObject(with: box.objectID)
+    for (list, item) in zip(lists, items) { try mine.toMany(forKey: list).remove(ours.existingObject(with: item.objectID)) }
+    try mine.setValue(.null, forKey: "shown")
+    ours.delete(mine)
+    try theirs.existingObject(with: box.objectID).setValue(.string("changed"), forKey: "name")
+    try theirs.save()
+    try ours.save()
+    for context in try [ours, place.context()] {
+      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Box")) == 0)
+      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 4)
+    }
+  }
 }
