@@ -84,7 +84,12 @@ extension ContextCore {
   /// Keeps the deletion of an object that the other side changed, and whose row was read again. Its delete rules are applied again, to the
   /// links that were added. Links that this context had removed before stay removed.
   func applyDeleteRulesAgain(to object: ManagedObject) {
-    if let states = object.toMany { for index in 0..<object.plan.toManyCount { states[index].forgetContents() } }
+    if let states = object.toMany {
+      for index in 0..<object.plan.toManyCount {
+        states[index].forgetContents()
+        states[index].forgetMove()
+      }
+    }
     object.flags.remove(.propagated)
     deletions.putBackUnpropagated(CollectionOfOne(object))
   }
