@@ -624,6 +624,42 @@ import Testing
     #expect(try stored(place, 7).map(\.age) == [15])
   }
 
+  /// The bug: a store that doesn't check uniqueness itself named the object that gets the value, which is reverted, as the existing one. The
+  /// links of the new object became its links.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
+  func aNewObjectBecomesTheOneThatKeepsTheValueAndNotTheOneThatGetsIt(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let taker = context.dog("Taker"), keeper = context.dog("Keeper")
+    (taker.chip, keeper.chip) = (6, 7)
+    try context.save()
+    context.mergePolicy = policy.policy
+    taker.chip = 7
+    keeper.age = 9
+    let new = context.dog("New")
+    new.chip = 7
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = new
+    }
+    try context.save()
+    #expect(new.isInaccessible && shot.dog === keeper && taker.vaccinations.isEmpty)
+    #expect(taker.chip == 6 && keeper.chip == 7 && keeper.age == 9 && keeper.name == "Keeper" && !context.hasChanges)
+  }
+
+  /// The order of the changes doesn't matter. Stores that check uniqueness write rows in the order of their keys.
+  @Test(arguments: TestStore.allCases)
+  func ofTwoChangedObjectsWithTheSameValueTheOneThatWasInsertedFirstKeepsIt(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), first = context.dog("First"), second = context.dog("Second")
+    (first.chip, second.chip) = (1, 2)
+    try context.save()
+    (second.chip, first.chip) = (9, 9)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs == [second.objectID])
+    context.mergePolicy = .mergeByPropertyStoreTrump
+    try context.save()
+    #expect(first.chip == 9 && second.chip == 2 && !context.hasChanges)
+  }
+
   /// The new object's ID is in an attribute of another one, perhaps already as a permanent ID.
   @Test(arguments: [false, true]) func attributesGetTheIDOfTheObjectThatRemains(_ isPermanent: Bool) throws {
     let model = try ManagedObjectModel(entities: [

@@ -31,14 +31,16 @@ extension StoreChanges {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ConstraintConflict] = []
     // A new object can become a saved one, but not the reverse, so the new one is in conflict.
-    for object in updated.filter(\.changesItsRow) + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
-      let values = slots.map { valueToSave($0, of: object, entity) }
+    for object in changedInOrder + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
+      let values = slots.map(object.valueToSave)
       // Nil and NaN are equal to no value.
       if values.contains(where: { $0 == .null || $0.isNaN }) { continue }
       if let other = saving[values] {
         // An object that gets the values is in conflict with one that keeps them.
         let keeps = !object.isInserted && !changes(slots, of: object), (one, existing) = keeps ? (other, object) : (object, other)
         conflicts.append(ConstraintConflict(objectID: one.id, existing: existing.id, constraint: constraint))
+        // Further objects with the values are in conflict with the one that keeps them, too.
+        if keeps { saving[values] = object }
       } else {
         saving[values] = object
       }
@@ -62,6 +64,11 @@ extension StoreChanges {
         ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
     }
     return conflicts
+  }
+
+  /// The changed objects in the order of the request. Stores that check uniqueness let the first of them have a value.
+  private var changedInOrder: [ManagedObject] {
+    updated.filter(\.changesItsRow).sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
   }
 
   /// With more values, one request for all rows usually takes less time than one for each value.
@@ -97,14 +104,6 @@ extension StoreChanges {
     guard let base = object.committedRow else { return true }
     let changed = object.slotsChanged(since: base), derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
     return slots.contains { derived.contains($0) || changed.contains($0) }
-  }
-
-  /// The value of a slot that the save writes: for a derived attribute, the new derived value.
-  private func valueToSave(_ slot: SlotIndex, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
-    let row = object.readRow
-    // Date 0 represents the date of the save. It is equal for all objects of a save, so models don't require it to be unique.
-    let own = context.graph.derivations?.own[object.flags.entityIndex].first { $0.slot == slot }
-    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot])
   }
 
   /// Compares the stored rows with what the context had read, for stores that don't compare versions.
@@ -173,5 +172,15 @@ extension StoreChanges {
     guard let committed = object?.committedRow else { return true }
     let derived = object.flatMap { context.graph.derivations?.slots[$0.flags.entityIndex] } ?? []
     return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout, butFor: derived)
+  }
+}
+
+extension ManagedObject {
+  /// The value of a slot that a save writes: for a derived attribute, the new derived value.
+  final func valueToSave(_ slot: SlotIndex) -> StoreValue {
+    let row = readRow
+    // Date 0 represents the date of the save. It is equal for all objects of a save, so models don't require it to be unique.
+    let own = context.graph.derivations?.own[flags.entityIndex].first { $0.slot == slot }
+    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot])
   }
 }
