@@ -51,7 +51,7 @@ extension ConflictResolution {
   }
 
   /// An object in conflict with another one.
-  private struct Duplicate {
+  struct Duplicate {
     let object: ManagedObject
     var existing: ManagedObjectID
     let constraint: [String]
@@ -66,6 +66,10 @@ extension ConflictResolution {
   /// The next attempt to save reports other constraints that an object violates.
   private func duplicates() throws -> [Duplicate] {
     var found = try reportedDuplicates()
+    if let duplicates = ConstraintRound.duplicates((error.cause as? StoreError)?.constraintConflicts ?? [], in: context) {
+      if duplicates.isEmpty { throw error }
+      return duplicates
+    }
     addUnreported(to: &found)
     var firsts: [ManagedObjectID: ManagedObjectID] = [:]
     var duplicates: [Duplicate] = []

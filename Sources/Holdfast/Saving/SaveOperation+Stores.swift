@@ -52,12 +52,7 @@ extension SaveOperation {
 
   /// The store of a new object.
   private func store(of object: ManagedObject) throws -> PersistentStore {
-    // The store that gave the object's permanent key may have received it in a save with an unknown outcome.
-    if object.objectKey >= 0, let store = stores.store(ofKey: object.objectKey) { return store }
-    if let assigned = context.changes.store(assignedTo: object) { return assigned }
-    if let first = stores.firstWritable(object.flags.entityIndex) { return first }
-    // The only store is read-only. Its error reports what can't be written.
-    if let sole = stores.sole, sole.holds(object.flags.entityIndex) { return sole }
+    if let store = context.store(of: object, in: stores) { return store }
     throw PersistenceError(
       .noStoreForEntity, objectID: object.id,
       reason: "No writable store holds objects of \(object.entity.name). Add a writable store for this entity or for all entities.")
@@ -119,5 +114,17 @@ extension SaveOperation {
         for key in keys where !context.isDeleted(relationship.destinationIndex, key) { body(relationship, key) }
       }
     }
+  }
+}
+
+extension ContextCore {
+  /// The store of a saved object, or the one that a new object will be saved in; nil if there is none.
+  func store(of object: ManagedObject, in stores: StoreSet) -> PersistentStore? {
+    // The store that gave a new object's permanent key may have received it in a save with an unknown outcome.
+    if object.objectKey >= 0, let store = stores.store(ofKey: object.objectKey) { return store }
+    if let assigned = changes.store(assignedTo: object) { return assigned }
+    if let first = stores.firstWritable(object.flags.entityIndex) { return first }
+    // The only store is read-only. Its error reports what can't be written.
+    return stores.sole.flatMap { $0.holds(object.flags.entityIndex) ? $0 : nil }
   }
 }

@@ -60,33 +60,6 @@ import Testing
     #expect(try saved.map(\.objectID) == [stored.objectID] && saved[0].value(forKey: "next") == .objectID(stored.objectID))
   }
 
-  @Test(arguments: TestStore.allCases) func chainsOverTwoConstraintsEndInOneObject(_ store: TestStore) throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription(
-        "Tag",
-        attributes: [
-          AttributeDescription("code", .integer16), AttributeDescription("name", .string),
-          AttributeDescription("note", .string, isOptional: true),
-        ], uniquenessConstraints: [["code"], ["name"]])
-    ])
-    let place = try store.makePlace(model: model, classes: []), context = try place.context()
-    func tag(_ code: Int16, _ name: String, _ note: String?) throws -> ManagedObject {
-      let tag = try context.insert(entityNamed: "Tag")
-      try tag.setValue(.int16(code), forKey: "code")
-      try tag.setValue(.string(name), forKey: "name")
-      if let note { try tag.setValue(.string(note), forKey: "note") }
-      return tag
-    }
-    let stored = try tag(1, "one", nil)
-    try context.save()
-    context.mergePolicy = .mergeByPropertyStoreTrump
-    _ = try tag(1, "two", "a")
-    _ = try tag(2, "two", "b")
-    try context.save()
-    #expect(try stored.value(forKey: "name").single == .string("one") && !context.hasChanges)
-    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Tag")).count <= 2)
-  }
-
   // MARK: Versions
 
   @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainConflictsWithOlderReads(_ store: TestStore) throws {
