@@ -106,7 +106,7 @@ struct ConstraintRound {
   private func target(of object: ManagedObject, _ unique: UniqueValues) -> Outcome? {
     if let existing = reported[object]?[unique.constraint.place] {
       let isCertain = context.registeredObject(for: existing).map { outcomes[$0] == nil } ?? true
-      return isCertain ? .becomes(existing, unique.constraint) : .uncertain
+      return isCertain ? Outcome.becomes(existing, unique.constraint) : .uncertain
     }
     guard let holder = holders[unique] else { return nil }
     switch outcomes[holder] {
