@@ -41,7 +41,7 @@ public final class PersistentStore: Sendable {
   /// Whether another process may have saved since the last call; nil if the store has no such check.
   private let haveOthersSaved: (@Sendable () -> Bool)?
   /// Makes the store see what other processes have saved; nil if it sees that whenever it is read, or never.
-  private let loadingOfOtherSaves: (@Sendable () throws -> Void)?
+  private let loadingOfOtherSaves: (@Sendable (RequestOptions) throws -> Void)?
   /// Held during a check and what follows from it.
   private let noticing = Mutex(())
   /// The number of the thread that holds ``noticing``; 0 if none does.
@@ -93,7 +93,11 @@ public final class PersistentStore: Sendable {
   }
 
   /// Makes the store see what other processes have saved. Call it under the save lock.
-  func loadOtherSaves() throws { if let loadingOfOtherSaves { try wrapping("save", loadingOfOtherSaves) } }
+  ///
+  /// - Parameter options: The options of the save, whose deadline limits the wait for another process.
+  func loadOtherSaves(_ options: RequestOptions) throws {
+    if let loadingOfOtherSaves { try wrapping("save") { try loadingOfOtherSaves(options) } }
+  }
 
   /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.
   private static func open(

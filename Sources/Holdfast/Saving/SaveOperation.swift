@@ -119,7 +119,7 @@ final class SaveOperation {
     try obtainPermanentIDs()
     replaceTemporaryIDs()
     // Otherwise derived values could be computed from rows of any age.
-    if let plan = context.graph.derivations, plan.followingCount > 0 { for part in parts { try part.store.loadOtherSaves() } }
+    if let plan = context.graph.derivations, plan.followingCount > 0 { for part in parts { try part.store.loadOtherSaves(options) } }
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
     try namingAllConflicts { try checkAndCommit() }

@@ -109,12 +109,13 @@ extension OpenedFile {
   ///
   /// Other processes can save meanwhile: the lock is taken only to adopt what was read, unless that fails twice.
   ///
+  /// - Parameter request: The options of the request, whose deadline limits the wait for the lock. Defaults to none.
   /// - Returns: The changes for ``report(_:)``; nil if there are none.
-  func loadCurrentVersion() throws -> StoreChange? {
+  func loadCurrentVersion(_ request: RequestOptions = .none) throws -> StoreChange? {
     if tables.isReadOnly { return try loading.withLock { _ in try loadReadOnly() } }
     for _ in 0..<2 {
       guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }
-      let replacement = try file.beginReplacing(operation: "load the store")
+      let replacement = try file.beginReplacing(operation: "load the store", request: request)
       defer { replacement.abort() }
       if replacement.foundChange == .none { return nil }
       var change: StoreChange?
@@ -126,14 +127,16 @@ extension OpenedFile {
     }
     // Others save more often than the file can be loaded, so they wait.
     guard try file.change() == .replaced else { return nil }
-    let (replacement, change) = try beginWithoutReport()
+    let (replacement, change) = try beginWithoutReport(request)
     replacement.abort()
     return change
   }
 
   /// Loads and reports the current version before a save, if another process has saved the file.
-  func loadOtherSaves() throws {
-    do { report(try loadCurrentVersion()) } catch var error as StoreError {
+  ///
+  /// - Parameter request: The options of the save, whose deadline limits the wait for the lock.
+  func loadOtherSaves(_ request: RequestOptions) throws {
+    do { report(try loadCurrentVersion(request)) } catch var error as StoreError {
       error.operation = "save"
       throw error
     }

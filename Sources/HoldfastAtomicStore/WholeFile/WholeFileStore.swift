@@ -86,7 +86,7 @@ public final class WholeFileStore: IncrementalStore {
       let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host, spilled: spilled)
       if !options.file.isReadOnly { open.collectFiles() }
       if options.reportsOtherProcesses { try open.reportOthers() }
-      host.setLoadingOfOtherSaves { [weak open] in try open?.loadOtherSaves() }
+      host.setLoadingOfOtherSaves { [weak open] in try open?.loadOtherSaves($0) }
       opened.withLock { $0 = open }
       return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)
     } catch {

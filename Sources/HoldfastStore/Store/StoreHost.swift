@@ -13,7 +13,7 @@ public final class StoreHost: Sendable {
   public let configuration: String?
   private let receive: @Sendable (StoreChange) -> Void
   private let check = Mutex<(@Sendable () -> Bool)?>(nil)
-  private let load = Mutex<(@Sendable () throws -> Void)?>(nil)
+  private let load = Mutex<(@Sendable (RequestOptions) throws -> Void)?>(nil)
 
   /// A host that ignores all reports, for stores without a coordinator.
   public static var none: StoreHost { StoreHost { _ in } }
@@ -51,9 +51,12 @@ public final class StoreHost: Sendable {
   /// Gives the host a function that makes the store see what other processes have saved. Call it while the store opens.
   ///
   /// For stores that see it only when they save. The coordinator calls the function before a save computes values from rows of the store,
-  /// under the store's save lock. The function must not retain the host.
-  public func setLoadingOfOtherSaves(_ loadOtherSaves: @escaping @Sendable () throws -> Void) { load.withLock { $0 = loadOtherSaves } }
+  /// under the store's save lock. The function receives the options of the save, whose deadline limits its waiting. It must not retain the
+  /// host.
+  public func setLoadingOfOtherSaves(_ loadOtherSaves: @escaping @Sendable (RequestOptions) throws -> Void) {
+    load.withLock { $0 = loadOtherSaves }
+  }
 
   /// The function that the store has given; nil if it has given none.
-  package var loadingOfOtherSaves: (@Sendable () throws -> Void)? { load.withLock { $0 } }
+  package var loadingOfOtherSaves: (@Sendable (RequestOptions) throws -> Void)? { load.withLock { $0 } }
 }

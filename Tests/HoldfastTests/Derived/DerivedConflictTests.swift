@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Holdfast
 import HoldfastBinaryStore
+import HoldfastFiles
 import HoldfastJSONStore
 import HoldfastStore
 import HoldfastStoreConformance
@@ -291,6 +292,23 @@ import Testing
     }
   }
 
+  /// Saves as another process: in a copy, which replaces the file.
+  private func saveAsAnotherProcess(_ place: TestStore.Place, _ change: (ManagedObjectContext) throws -> Void) throws {
+    let path = path(of: place), other = path + ".other"
+    try FileManager.default.copyItem(atPath: path, toPath: other)
+    let coordinator = try PersistentStoreCoordinator(model: Park.model, store: copy(place, other))
+    let theirs = try ManagedObjectContext(coordinator: coordinator)
+    try change(theirs)
+    try theirs.save()
+    try coordinator.close()
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.moveItem(atPath: other, toPath: path)
+  }
+
+  private func path(of place: TestStore.Place) -> String {
+    place.folder.appendingPathComponent("Kennel.\(place.store.rawValue)").path
+  }
+
   /// The save inserts nothing, so it reserves no keys, which would load the other process's version.
   @Test(arguments: [TestStore.json, .xml, .binary]) func `copies and sums include what another process has saved before the save`(
     _ store: TestStore
@@ -300,17 +318,11 @@ import Testing
     let place = try store.park(), context = try place.context(), rex = context.make("Dog", ["name": .string("Rex")])
     let walk = context.make("Walk", ["distance": .double(1)], dog: rex), late = context.make("Walk", ["distance": .double(100)])
     try context.save()
-    // Another process saves: in a copy, which replaces the file.
-    let path = place.folder.appendingPathComponent("Kennel.\(store.rawValue)").path, other = path + ".other"
-    try FileManager.default.copyItem(atPath: path, toPath: other)
-    let coordinator = try PersistentStoreCoordinator(model: Park.model, store: copy(place, other))
-    let theirs = try ManagedObjectContext(coordinator: coordinator), dog = try theirs.all("Dog")[0]
-    dog["name"] = .string("Max")
-    theirs.make("Walk", ["distance": .double(10)], dog: dog)
-    try theirs.save()
-    try coordinator.close()
-    try FileManager.default.removeItem(atPath: path)
-    try FileManager.default.moveItem(atPath: other, toPath: path)
+    try saveAsAnotherProcess(place) { theirs in
+      let dog = try theirs.all("Dog")[0]
+      dog["name"] = .string("Max")
+      theirs.make("Walk", ["distance": .double(10)], dog: dog)
+    }
     walk["distance"] = .double(2)
     late.lead("dog", to: rex)
     try context.save()
@@ -319,5 +331,27 @@ import Testing
     let again = try place.context(), walks = try again.all("Walk")
     #expect(try again.all("Dog").map { $0["distance"] } == [.double(112)])
     #expect(walks.count == 3 && walks.allSatisfy { $0["dogName"] == .string("Max") })
+  }
+
+  /// The bug: the save waited for the other process as long as one without a time limit, and threw `locked`.
+  @Test(arguments: [TestStore.json, .xml, .binary]) func `a save that loads the file waits for its lock until its deadline`(
+    _ store: TestStore
+  )
+    throws
+  {
+    let place = try store.park(), context = try place.context(), rex = context.make("Dog", ["name": .string("Rex")])
+    let walk = context.make("Walk", ["distance": .double(1)], dog: rex)
+    try context.save()
+    try saveAsAnotherProcess(place) { theirs in theirs.make("Walk", ["distance": .double(10)], dog: try theirs.all("Dog")[0]) }
+    let other = try DurableFile(path: path(of: place)), lock = try other.beginReplacing()
+    context.requestTimeout = .milliseconds(50)
+    walk["distance"] = .double(2)
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .timedOut && error?.isRetryable == true && error?.operation == "save", "\(String(describing: error))")
+    lock.abort()
+    context.requestTimeout = nil
+    try context.save()
+    #expect(rex["distance"] == .double(12))
+    try place.close()
   }
 }
