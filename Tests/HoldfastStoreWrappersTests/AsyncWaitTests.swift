@@ -97,6 +97,27 @@ import Testing
     #expect(error.code == .cancelled && error.operation == "fetch rows" && error.cause is Failure)
   }
 
+  /// A context that takes it for a cancellation would save the changes again.
+  @Test(arguments: [StoreError.Code.outcomeUnknown, .durabilityUnknown])
+  func anErrorOfACancelledOperationThatMayHaveTakenEffectRemains(_ code: StoreError.Code) async throws {
+    let cancellation = RequestCancellation(), (started, continuation) = AsyncStream<Void>.makeStream()
+    let request = Task {
+      try await onThread {
+        try RequestOptions(cancellation: cancellation).wait(for: "save") { () async throws -> Void in
+          continuation.yield()
+          // Ends only because it is cancelled.
+          try? await Task.sleep(for: .seconds(3_600))
+          throw StoreError(code, operation: "save", reason: "The connection was closed.")
+        }
+      }
+    }
+    var start = started.makeAsyncIterator()
+    await start.next()
+    cancellation.cancel()
+    let error = try await #require(throws: StoreError.self) { try await request.value }
+    #expect(error.code == code)
+  }
+
   /// Cancels at every moment around the beginning of the operation.
   @Test func aCancelledOperationHasEndedOrNeverBegan() async throws {
     for _ in 0..<300 {

@@ -23,7 +23,8 @@ extension RequestOptions {
   ///   - body: The asynchronous operation. It should end soon when its task is cancelled.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation.
   ///   If the request was cancelled, the operation's error is the cause. After a deadline, a save may or may not take effect: a store's
-  ///   `commit` reports ``StoreError/Code/outcomeUnknown`` instead.
+  ///   `commit` reports ``StoreError/Code/outcomeUnknown`` instead. If the operation throws that code, or
+  ///   ``StoreError/Code/durabilityUnknown``, it remains.
   public func wait<Result: Sendable>(
     for operation: @autoclosure () -> String, _ body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
@@ -39,7 +40,7 @@ extension RequestOptions {
         .timedOut, operation: operation(), reason: "The deadline of the request has passed. Try again, or allow more time.",
         isRetryable: true)
     }
-    if case .failure(let error) = result {
+    if case .failure(let error) = result, !error.leavesOutcomeOpen {
       // A client may have an error of its own for its cancelled task.
       if cancellation?.isCancelled == true {
         throw StoreError(.cancelled, operation: operation(), reason: "The task was cancelled.", cause: error)
@@ -50,6 +51,14 @@ extension RequestOptions {
       }
     }
     return try result.get()
+  }
+}
+
+extension Error {
+  /// Whether a save that ends with the error may have taken effect.
+  fileprivate var leavesOutcomeOpen: Bool {
+    guard let error = self as? StoreError else { return false }
+    return error.code == .outcomeUnknown || error.code == .durabilityUnknown
   }
 }
 
