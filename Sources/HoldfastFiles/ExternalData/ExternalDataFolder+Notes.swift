@@ -6,7 +6,7 @@ import HoldfastStore
   public import Foundation
 #endif
 
-// Files that remain when a process ends while it removes or replaces an entire store.
+// Files that remain when a process ends while it removes, replaces or migrates an entire store.
 
 extension ExternalDataFolder {
   /// Calls a closure that removes a store's file, or replaces it with a copy of another store, and adds or removes external files.
@@ -92,8 +92,8 @@ extension ExternalDataFolder {
   }
 }
 
-/// The record of the external files of a store that is being removed or replaced: `.holdfast-STOREUUID.0123456789abcdef.removal` in the support
-/// folder.
+/// The record of the external files of a store that is being removed, replaced or migrated:
+/// `.holdfast-STOREUUID.0123456789abcdef.removal` in the support folder.
 ///
 /// On disk: do not change. The first line is the name of the store's file, and each other one the uppercase UUID of an external file. A line
 /// feed in the name is written as `/`, which no file name contains.

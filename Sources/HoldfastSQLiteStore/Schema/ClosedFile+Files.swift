@@ -301,7 +301,8 @@ extension ClosedFile {
 
   /// Removes the copies that killed processes left of a file, or for it. Errors are ignored, because copies don't prevent anything.
   ///
-  /// The caller holds a lock of the file that excludes all others that make copies for it.
+  /// The caller holds a lock of the file that excludes all others that copy or replace it. Where there is no file, none can be locked. So if
+  /// a store is created and destroyed there while another process makes a copy for the path, that process fails, and can try again.
   static func removeLeftCopies(of file: String, _ operation: String) {
     let place = ResolvedFilePath(splitting: file), prefix = copyPrefix(place.name)
     let suffixes = [copySuffix] + CompanionFiles.suffixes.map { copySuffix + $0 }
