@@ -37,10 +37,8 @@ extension StoreFileSystem {
       count += written
     }
   }
-}
 
-extension StoreFileSystem {
-  /// Makes the names in a folder durable, if the file system can synchronize folders. Otherwise that is the strongest guarantee.
+  /// Makes the names in a folder durable. Does nothing if the file system can't synchronize folders.
   func synchronizeFolder(_ folder: StoreFileHandle) throws(FileSystemError) {
     do throws(FileSystemError) { try synchronize(folder) } catch {
       guard [ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { throw error }

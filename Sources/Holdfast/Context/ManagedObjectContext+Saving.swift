@@ -67,7 +67,7 @@ extension ManagedObjectContext {
   /// - ``resolveUncertainSave(wasCommitted:)`` sets the outcome.
   /// - ``rollback()`` discards all changes. The objects of the save become faults, whose next access reads the stored rows.
   /// - ``reset()`` discards all changes and objects.
-  /// - After a rollback or reset, ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)`` says that any object may have changed.
+  /// - After a rollback or reset, ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)`` reports that any object may have changed.
   public var hasUncertainSave: Bool { core.hasUncertainSave }
 
   /// Sets the outcome of a save that failed with `outcomeUnknown`. Does nothing if there is none.

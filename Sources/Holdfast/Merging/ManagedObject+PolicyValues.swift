@@ -15,7 +15,7 @@ extension ManagedObject {
       }
       let remaining = Upsert.remaining(merged[id], merged)?.id ?? id
       if entity.anyRelationship(named: name) != nil && context.isDeleted(remaining) { continue }
-      // The ID may name a superentity. A fault of that can't be read, so a save fails that changes its row.
+      // The ID may name a superentity. A fault of a superentity can't be read, so a save that changes its row would fail.
       let known = destinations(of: [name: .objectID(remaining)])
       try withExtendedLifetime(known) { try setValue(.objectID(remaining), forKey: name) }
     }

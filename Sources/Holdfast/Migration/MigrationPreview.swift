@@ -243,7 +243,7 @@ extension MappingModel {
         isRead = true
       }
     }
-    // If all other ends are removed, their removal says it.
+    // If all other ends are removed, the preview reports their removal.
     return isRead && source.entities[relationship.destinationIndex].concreteIndexes.allSatisfy { destination(of: $0) == nil }
   }
 

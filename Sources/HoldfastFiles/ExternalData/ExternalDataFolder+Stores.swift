@@ -51,7 +51,7 @@ extension ExternalDataFolder {
     }
   }
 
-  /// Those of some files that are in the folder, whatever they contain.
+  /// Returns the files that exist in the folder. Their contents aren't checked.
   public func present(_ ids: Set<UUID>) -> Set<UUID> {
     guard !ids.isEmpty, (try? folders(making: false)) != nil else { return [] }
     return ids.filter { contains($0) }
