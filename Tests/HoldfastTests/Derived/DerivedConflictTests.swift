@@ -343,12 +343,16 @@ import Testing
     let walk = context.make("Walk", ["distance": .double(1)], dog: rex)
     try context.save()
     try saveAsAnotherProcess(place) { theirs in theirs.make("Walk", ["distance": .double(10)], dog: try theirs.all("Dog")[0]) }
-    let other = try DurableFile(path: path(of: place)), lock = try other.beginReplacing()
+    // A process can't open a store twice, so this is only the lock of another one.
+    let system = POSIXFileSystem(), folder = try system.openDirectory(place.folder.path)
+    let lock = try system.openLockFile(".Kennel.\(store.rawValue).lock", in: folder)
+    try system.lock(lock, timeout: .zero)
     context.requestTimeout = .milliseconds(50)
     walk["distance"] = .double(2)
     let error = #expect(throws: StoreError.self) { try context.save() }
     #expect(error?.code == .timedOut && error?.isRetryable == true && error?.operation == "save", "\(String(describing: error))")
-    lock.abort()
+    try system.unlock(lock)
+    for handle in [lock, folder] { try system.close(handle) }
     context.requestTimeout = nil
     try context.save()
     #expect(rex["distance"] == .double(12))
