@@ -331,6 +331,23 @@ import Testing
     #expect(try images(second) == expected(seed: 1))
   }
 
+  /// The bug: a store that couldn't be read counted as one without these files.
+  @Test func `a SQLite store isn't copied beside one that may have the same external data and is locked`() throws {
+    let kind = FileStore.sqlite(.delete), source = try gallery(kind, "source.store", seed: 1)
+    let first = description(kind, "copy.one"), second = description(kind, "copy.two")
+    try PersistentStoreCoordinator.replacePersistentStore(first, withCopyOf: source)
+    let other = try BareDatabase(folder.file("copy.one"))
+    try other.run("BEGIN EXCLUSIVE")
+    let error = try #require(throws: StoreError.self) {
+      try PersistentStoreCoordinator.replacePersistentStore(second, withCopyOf: source)
+    }
+    #expect(error.code == .locked && error.isRetryable && error.path?.hasSuffix("/copy.one") == true, "\(error)")
+    #expect(!folder.exists("copy.two"))
+    try other.run("ROLLBACK")
+    other.close()
+    #expect(try images(first) == expected(seed: 1))
+  }
+
   @Test(arguments: stores)
   func `a read-only description can be copied, but not destroyed or replaced`(kind: FileStore) throws {
     let source = try gallery(kind, "a.store", seed: 1), other = try gallery(kind, "b.store", seed: 7)

@@ -251,7 +251,7 @@ extension ClosedFile {
     if owner == nil {
       let present = ExternalDataFolder(path: file, storeUUID: "", options: options).present(copied.subtracting(replaced))
       // Others are what is left of an interrupted copy, or of a store that was damaged.
-      if !present.isEmpty { owner = neighbour(of: file, naming: present, operation) }
+      if !present.isEmpty { owner = try neighbour(of: file, naming: present, operation) }
     }
     guard let owner else { return }
     throw StoreError(
@@ -263,7 +263,9 @@ extension ClosedFile {
   /// The path of another store in the folder of a file that has the same folder of external files, and names some of them.
   ///
   /// A store that this process has open can't be read here. It counts.
-  private func neighbour(of file: String, naming ids: Set<UUID>, _ operation: String) -> String? {
+  ///
+  /// - Throws: `locked` if another process keeps such a store locked, so that it can't be read.
+  private func neighbour(of file: String, naming ids: Set<UUID>, _ operation: String) throws(StoreError) -> String? {
     let place = ResolvedFilePath(splitting: file), own = ExternalDataFolder.name(file), node = OperatingSystem.node(of: file)
     for name in OperatingSystem.names(inFolder: place.folder).sorted() where name != place.name && ExternalDataFolder.name(name) == own {
       // Closing another descriptor of a log's index would release SQLite's locks.
@@ -273,7 +275,11 @@ extension ClosedFile {
       let other = ClosedFile(path: path, options: options.withSmallCaches)
       do {
         if try !ids.isDisjoint(with: other.readOnly(operation) { try other.contents($0, operation).externalIDs }) { return path }
-      } catch let error as StoreError where error.code == .alreadyOpen { return path } catch {}
+      } catch let error as StoreError {
+        if error.code == .alreadyOpen { return path }
+        if error.code == .locked { throw error }
+        // Another file, or a store whose files aren't known.
+      } catch {}
     }
     return nil
   }
