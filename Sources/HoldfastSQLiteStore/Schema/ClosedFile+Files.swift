@@ -52,7 +52,8 @@ extension ClosedFile {
   /// Replaces the store with a copy of another one, or creates it.
   ///
   /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`. The next
-  /// replacement, destruction, or migration without a log removes it.
+  /// replacement, destruction, or migration without a log of a store at the path removes it. Where there is no store, it remains, because
+  /// another process may be making it.
   ///
   /// - Parameter state: The state that the file to replace must have; nil for any.
   func replace(with source: StoreLocation, expecting state: StoreFileState?, _ request: RequestOptions) throws {
