@@ -139,6 +139,45 @@ struct LogHarness: StoreHarness {
     }
   }
 
+  /// A cat with the key 1.
+  private struct Cats: RowSource {
+    func rows(matching query: RowQuery, in snapshot: Void, into output: RowOutput) throws {
+      let cat = StoredRow(entity: "Cat", key: 1, version: 1, values: [.string("Mia")])
+      if query.entities.contains(where: { $0.name == cat.entity }) { try output.add(cat) }
+    }
+
+    func links(matching query: LinkQuery, in snapshot: Void) -> [StoredLink] { [] }
+  }
+
+  /// The bug: slots of the named entity were read and written in the row of the other one, which doesn't have them. That trapped.
+  @Test(arguments: [true, false]) func aRowOfAnotherEntityIsNeitherUpdatedNorDeletedForAnyRowSource(_ comparesVersions: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("chip", .integer64, isOptional: true)]),
+    ])
+    let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model), dog = try #require(model.entity(named: "Dog"))
+    let builder = RowBatchBuilder(entity: dog, identity: identity)
+    try builder.append(key: 1, version: 2, values: dog.slots.map { _ in .null })
+    let rows = builder.seal()
+    var update = SaveRequest.EntityChanges(entity: dog.index), deletion = update, derivation = update
+    update.updated = [SaveRequest.UpdatedRows(rows: rows, expectedVersions: [1], changedSlots: [3], wordsPerRow: 1)]
+    deletion.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
+    derivation.derived = [SaveRequest.DerivedRows(rows: rows, setSlots: [3], addedSlots: [0], wordsPerRow: 1)]
+    for (changes, isCompared) in [(update, comparesVersions), (deletion, comparesVersions), (derivation, false)] {
+      func save() throws -> RowChanges {
+        try SaveRequest(entities: [changes])
+          .rowChanges(in: (), of: Cats(), model: model, identity: identity, comparesVersions: comparesVersions)
+      }
+      if isCompared {
+        let error = try #require(throws: StoreError.self) { try save() }
+        #expect(error.code == .conflict && error.conflicts.count == 1 && error.conflicts[0].persisted == nil)
+      } else {
+        #expect(try save().isEmpty)
+      }
+    }
+  }
+
   @Test func referencesToDeletedObjectsAreSeveredForAnyRowSource() throws {
     let changes = try Pets.changes(deleting: "Owner")
     #expect(changes.deletedRows.map(\.entity) == ["Owner"] && changes.deletedLinks.count == 2)

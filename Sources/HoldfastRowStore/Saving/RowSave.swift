@@ -61,8 +61,9 @@ struct RowSave<Source: RowSource> {
           try compare(updated.rows.pointer(index).key, updated.expectedVersions[index], entity, &conflicts)
         }
       }
-      for keyed in [changes.deleted, changes.locked] {
-        for (key, version) in zip(keyed.keys, keyed.expectedVersions) { try compare(key, version, entity, &conflicts) }
+      for (key, version) in zip(changes.deleted.keys, changes.deleted.expectedVersions) { try compare(key, version, entity, &conflicts) }
+      for (key, version) in zip(changes.locked.keys, changes.locked.expectedVersions) {
+        try compare(key, version, entity, isOnlyCompared: true, &conflicts)
       }
     }
     guard conflicts.isEmpty else {
@@ -71,10 +72,15 @@ struct RowSave<Source: RowSource> {
     }
   }
 
-  private func compare(_ key: ObjectKey, _ expected: RowVersion, _ entity: ManagedObjectModel.Entity, _ conflicts: inout [SaveConflict])
-    throws
-  {
-    let stored = rows.stored(key, of: entity)
+  /// Compares the version of a row.
+  ///
+  /// A row of another entity counts as deleted, because it doesn't have the slots that are changed. Only requests that don't come from a
+  /// context contain its key, such as those of a damaged recording.
+  private func compare(
+    _ key: ObjectKey, _ expected: RowVersion, _ entity: ManagedObjectModel.Entity, isOnlyCompared: Bool = false,
+    _ conflicts: inout [SaveConflict]
+  ) throws {
+    let found = rows.stored(key, of: entity), stored = isOnlyCompared || found?.entity == entity.name ? found : nil
     if let stored, stored.version == expected { return }
     conflicts.append(
       SaveConflict(
@@ -88,9 +94,15 @@ struct RowSave<Source: RowSource> {
     return builder.seal()[0]
   }
 
+  /// Whether no row of another entity has a key. Without a comparison of versions, such rows are skipped, as missing rows are.
+  private func isOf(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) -> Bool {
+    rows.current(key, of: entity).map { $0.entity == entity.name } ?? true
+  }
+
   private mutating func deleteRows() {
     for changes in request.entities {
-      for key in changes.deleted.keys { rows.change(key, of: model.entities[changes.entity]) { $0 = nil } }
+      let entity = model.entities[changes.entity]
+      for key in changes.deleted.keys where isOf(entity, key) { rows.change(key, of: entity) { $0 = nil } }
     }
   }
 
@@ -100,6 +112,7 @@ struct RowSave<Source: RowSource> {
       for updated in changes.updated {
         for index in 0..<updated.rows.count {
           let row = updated.rows.pointer(index)
+          guard isOf(entity, row.key) else { continue }
           rows.change(row.key, of: entity) { stored in
             stored?.version = row.version
             for slot in entity.layout.slots where updated.isChanged(row: index, slot: slot) {
@@ -140,8 +153,8 @@ struct RowSave<Source: RowSource> {
         for index in 0..<derived.rows.count {
           let key = derived.rows.pointer(index).key
           for slot in derived.slots(row: index) {
-            guard let stored = rows.current(key, of: entity)?.values[slot] else { continue }
-            let value = try derived.value(row: index, slot: slot, after: stored)
+            guard let current = rows.current(key, of: entity), current.entity == entity.name else { continue }
+            let value = try derived.value(row: index, slot: slot, after: current.values[slot])
             rows.change(key, of: entity) { $0?.values[slot] = value }
           }
         }
