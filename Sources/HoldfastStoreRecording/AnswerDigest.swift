@@ -43,10 +43,12 @@ struct AnswerDigest {
     count += 1
   }
 
-  /// The digests of each source's destinations: their keys and order keys. Entities are omitted, because a store needn't know them.
+  /// The digests of each source's destinations: their keys, and their order keys if the relationship is ordered.
+  ///
+  /// Entities are omitted, because a store needn't know them. So are order keys of an unordered relationship, which some stores return.
   func digests(_ answer: RelationshipAnswer, _ relationship: ManagedObjectModel.Relationship) -> [UInt64] {
     let root = model.destination(of: relationship).rootIndex
-    let orderKeys = answer.orderKeys.flatMap { $0.count == answer.targets.count ? $0 : nil }
+    let orderKeys = relationship.isOrdered ? answer.orderKeys.flatMap { $0.count == answer.targets.count ? $0 : nil } : nil
     return zip(answer.offsets, answer.offsets.dropFirst()).map { start, end in
       // The offsets may be wrong: a store's answer is recorded before the framework checks it.
       (start..<max(start, end)).clamped(to: 0..<Int32(answer.targets.count)).reduce(into: UInt64(0)) { sum, index in

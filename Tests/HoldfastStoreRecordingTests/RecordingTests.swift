@@ -218,6 +218,28 @@ import Testing
     #expect(report.hasSameAnswers && report.costs.first { $0.kind == "read rows by key" }?.requestCount == 1, "\(report)")
   }
 
+  /// Returns order keys for every relationship.
+  private final class OrderKeysStore: ForwardingStore {
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      return RelationshipAnswer(
+        offsets: answer.offsets, targets: answer.targets, entities: answer.entities,
+        orderKeys: answer.orderKeys ?? answer.targets.map(\.rawValue), rows: answer.rows)
+    }
+  }
+
+  /// The bug: these order keys were compared, so the destinations differed from those of every other store.
+  @Test(arguments: [false, true]) func orderKeysOfUnorderedRelationshipsAreNotCompared(_ areRecorded: Bool) throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), plain = StoreKind.memory.make(in: folder)
+    let keyed = StoreKind.memory.make(in: folder).wrapped { OrderKeysStore($0) }
+    try RecordedProgram((areRecorded ? keyed : plain).recorded(by: StoreRecorder(path: path))).run()
+    let report = try StoreRecording(path: path).replay(on: areRecorded ? plain : keyed)
+    #expect(report.hasSameAnswers && report.costs.contains { $0.kind == "read relationships" }, "\(report)")
+  }
+
   private final class NestedSink: RowSink {
     private let body: (RowBatch) throws -> Void
     init(_ body: @escaping (RowBatch) throws -> Void) { self.body = body }
