@@ -64,6 +64,7 @@ extension Replay {
       return differ(sent, store, "an answer", "the error \(code(error))", isUncertain: false)
     }
     let (outcome, seconds) = timed { Result { try answer(translated, store, own: &own) } }
+    if hasNoRoom(sent.request, store, outcome) { return omit(sent.request, "the other store allows no more snapshots") }
     try compare(sent, outcome, seconds - own / .seconds(1), store, reader)
   }
 
@@ -77,8 +78,9 @@ extension Replay {
       stores = stores.filter { $0.value !== store }
       try store.coordinator.close()
     case .beginRead(let kind):
-      let view = try store.store.beginRead(replayedKind(kind, store), options: .none)
+      let replayedKind = replayedKind(kind, store), view = try store.store.beginRead(replayedKind, options: .none)
       views[sent.line]?.view = view
+      views[sent.line]?.isConsistent = replayedKind == .consistent
       if kind != .latest, store.recordedCapabilities.snapshots { views[sent.line]?.settle(commits) }
     case .fetch(let plan, let view):
       let sink = sink(sent, store, plan)
@@ -120,7 +122,13 @@ extension Replay {
   /// end.
   private func replayedKind(_ kind: ReadViewKind, _ store: ReplayedStore) -> ReadViewKind {
     if !store.store.capabilities.snapshots { return .latest }
-    return kind == .consistent && views.values.contains { $0.view != nil } ? .snapshot : kind
+    return kind == .consistent && views.values.contains(where: \.isConsistent) ? .snapshot : kind
+  }
+
+  /// Whether a view couldn't begin because it would have been a snapshot, and the other store allows no more of them.
+  private func hasNoRoom(_ request: RecordedRequest, _ store: ReplayedStore, _ outcome: Result<Answer, any Error>) -> Bool {
+    guard case .beginRead(let kind) = request, case .failure(let error) = outcome else { return false }
+    return kind == .consistent && replayedKind(kind, store) == .snapshot && (error as? StoreError)?.code == .tooManyReadViews
   }
 
   /// Why a request can't be sent; nil if it can.

@@ -164,6 +164,8 @@ struct ReplayedView {
   let began: (begun: Int, running: Int)
   /// The view in the other store; nil until the end of the recorded request is read.
   var view: (any ReadView)?
+  /// Whether the view in the other store is of the kind ``/HoldfastStore/ReadViewKind/consistent``.
+  var isConsistent = false
   /// Whether a commit ran while the snapshot began; nil if the view isn't a snapshot.
   var isUncertainSnapshot: Bool?
 

@@ -218,6 +218,30 @@ import Testing
     #expect(report.hasSameAnswers && report.costs.first { $0.kind == "read rows by key" }?.requestCount == 1, "\(report)")
   }
 
+  /// The bug: beside any open view, a consistent one was replayed as a snapshot, of which SQLite allows four.
+  @Test(arguments: [1, 2]) func consistentViewsBesideAsManySnapshotsAsAStoreAllowsAreReplayed(_ count: Int) async throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), model = try RecordedProgram.model.get()
+    let store = StoreKind.sqlite.make(in: folder).recorded(by: try StoreRecorder(path: path)).makeStore()
+    _ = try store.open(model: model, host: .none)
+    var views = try (0..<4).map { _ in try store.beginRead(.snapshot, options: .none) }
+    #expect(try #require(throws: StoreError.self) { try store.beginRead(.snapshot, options: .none) }.code == .tooManyReadViews)
+    let house = try #require(model.entity(named: "House")), plan = FetchPlan(entity: house.index, concreteEntities: [house.index])
+    for _ in 0..<count {
+      let view = try await onThread {
+        let view = try store.beginRead(.consistent, options: .none)
+        try store.fetch(plan, in: view, options: .none, into: NestedSink { _ in })
+        return view
+      }
+      views.append(view)
+    }
+    for view in views { view.end() }
+    try store.close()
+    let report = try StoreRecording(path: path).replay(on: StoreKind.sqlite.make(in: folder))
+    #expect(report.hasSameAnswers && report.costs.first { $0.kind == "fetch rows" }?.requestCount == 1, "\(report)")
+    // A second consistent view can't begin, because it could wait for the first one.
+    #expect(report.omitted["begin to read: the other store allows no more snapshots", default: 0] == count - 1, "\(report)")
+  }
+
   /// Returns order keys for every relationship.
   private final class OrderKeysStore: ForwardingStore {
     let base: any IncrementalStore
