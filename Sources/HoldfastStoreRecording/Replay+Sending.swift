@@ -81,7 +81,9 @@ extension Replay {
       let replayedKind = replayedKind(kind, store), view = try store.store.beginRead(replayedKind, options: .none)
       views[sent.line]?.view = view
       views[sent.line]?.isConsistent = replayedKind == .consistent
-      if kind != .latest, store.recordedCapabilities.snapshots { views[sent.line]?.settle(commits) }
+      // Without snapshots, a consistent view reads the latest state, as it does in a context. A context can't begin a snapshot then.
+      let isLatest = kind == .consistent && !store.store.capabilities.snapshots
+      if kind != .latest, store.recordedCapabilities.snapshots, !isLatest { views[sent.line]?.settle(commits) }
     case .fetch(let plan, let view):
       let sink = sink(sent, store, plan)
       defer { own = sink.duration }

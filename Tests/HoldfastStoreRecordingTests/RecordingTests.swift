@@ -242,6 +242,29 @@ import Testing
     #expect(report.omitted["begin to read: the other store allows no more snapshots", default: 0] == count - 1, "\(report)")
   }
 
+  /// The bug: the other answer of a consistent view after a commit wasn't uncertain if the other store has no snapshots.
+  @Test(arguments: [ReadViewKind.consistent, .snapshot])
+  func aCommitDuringAConsistentViewIsUncertainInAStoreWithoutSnapshots(_ kind: ReadViewKind) throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), model = try RecordedProgram.model.get()
+    let store = StoreKind.memory.make(in: folder).recorded(by: try StoreRecorder(path: path)).makeStore()
+    let identity = try store.open(model: model, host: .none).identity, house = try #require(model.entity(named: "House"))
+    let view = try store.beginRead(kind, options: .none)
+    let keys = try store.reserveKeys([KeyDemand(entity: house.index, count: 1)], options: .none)
+    let builder = RowBatchBuilder(entity: house, identity: identity)
+    try builder.append(key: keys[0][0], version: 1, values: house.slots.map { _ in .null })
+    var changes = SaveRequest.EntityChanges(entity: house.index)
+    changes.inserted = [builder.seal()]
+    _ = try store.prepare(SaveRequest(entities: [changes]), options: .none).commit()
+    let plan = FetchPlan(entity: house.index, concreteEntities: [house.index])
+    try store.fetch(plan, in: view, options: .none, into: NestedSink { _ in })
+    view.end()
+    try store.close()
+    let report = try StoreRecording(path: path).replay(on: StoreKind.minimal.make(in: folder))
+    #expect([report.differenceCount, report.uncertainCount] == (kind == .consistent ? [0, 1] : [1, 0]), "\(report)")
+    let same = try StoreRecording(path: path).replay(on: StoreKind.sqlite.make(in: folder))
+    #expect([same.differenceCount, same.uncertainCount] == [0, 0], "\(same)")
+  }
+
   /// Returns order keys for every relationship.
   private final class OrderKeysStore: ForwardingStore {
     let base: any IncrementalStore
