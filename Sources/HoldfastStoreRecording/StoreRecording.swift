@@ -28,6 +28,8 @@ public import HoldfastStore
 /// - Requests that failed because of their environment, such as a full disk, aren't sent. Neither are commits that didn't take effect.
 ///   After a commit with an unknown outcome, differences can follow.
 /// - If the recorded store has external files, values that may be in a file are compared only if the recorded program read the file.
+/// - Rows that a store delivers together with destinations aren't recorded or compared. SQLite delivers such rows, and a context then
+///   doesn't request them by key.
 /// - If the other store finds a request for destinations too large, that is a difference, although the framework would divide the request.
 /// - The report contains only the durations of the stores. It doesn't include the time of the sinks, which process the rows.
 public struct StoreRecording: Sendable, Hashable {
