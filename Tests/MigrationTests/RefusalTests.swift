@@ -385,7 +385,7 @@ import Testing
   }
 
   @Test func aMappingIsEncodedAndDecoded() throws {
-    let old = try model(Self.changes[9].old), new = try model(Self.changes[9].old + [EntityDescription("Cat")])
+    let old = try model(Self.changes[9].old), new = try model(Self.changes[9].old + [EntityDescription("Addition")])
     let mapping = try MappingModel.inferred(from: old, to: new)
     let coded = try JSONEncoder().encode(mapping)
     #expect(try JSONDecoder().decode(MappingModel.self, from: coded) == mapping)
