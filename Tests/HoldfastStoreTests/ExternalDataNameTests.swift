@@ -18,6 +18,22 @@ import Testing
     #expect([UInt8]().withUnsafeBytes { ExternalDataName.matches(name, $0) })
   }
 
+  @Test func aNameWithTheDigestOfBytesIsTheSameValueAsTheBytes() throws {
+    let layout = RowLayout([.attribute(.binaryData)]), builder = RowBatchBuilder(layout: layout, idPrefix: nil)
+    let names = ["abc", "abd"].map { text in Array(text.utf8).withUnsafeBytes { ExternalDataName.make(for: $0) } }
+    let values: [StoreValue] = [
+      .data(Data("abc".utf8)), .externalData(names[0]), .externalData(names[1]), .externalData(UUID()), .null, .data(Data("abd".utf8)),
+    ]
+    for (place, value) in values.enumerated() { try builder.append(key: ObjectKey(place + 1), version: 1, values: [value]) }
+    let batch = builder.seal()
+    for one in values.indices {
+      for other in values.indices {
+        let isSame = one == other || [[0, 1], [2, 5]].contains([one, other].sorted())
+        #expect(batch.pointer(one).hasOtherValue(than: batch.pointer(other), 0, .bytes) == !isSame, "\(one) \(other)")
+      }
+    }
+  }
+
   @Test func onlyUpperCaseTextOfAUUIDIsAName() {
     func id(_ text: String) -> UUID? { Array(text.utf8).withUnsafeBytes { ExternalDataName.id($0) } }
     let name = UUID()

@@ -319,8 +319,8 @@ extension ManagedObject {
     if let toMany, (0..<plan.toManyCount).contains(where: { toMany[$0].isMoved }) { return true }
     let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
     return entity.layout.slots.contains { slot in
-      row.differs(from: base, slot, kinds[slot]) && stored.differs(from: base, slot, kinds[slot])
-        && row.differs(from: stored, slot, kinds[slot]) && !derived.contains(slot)
+      row.differs(from: base, slot, kinds[slot]) && stored.hasOtherValue(than: base, slot, kinds[slot])
+        && row.hasOtherValue(than: stored, slot, kinds[slot]) && !derived.contains(slot)
     }
   }
 }

@@ -200,9 +200,9 @@ struct ObjectMerge {
     if row.isExternal(slot, object.entity.layout) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
-    case .overwrite: return row.differs(from: stored, slot, kind)
+    case .overwrite: return row.hasOtherValue(than: stored, slot, kind)
     case .mergeByPropertyStoreTrump:
-      return !isInsertedByBoth && row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
+      return !isInsertedByBoth && row.differs(from: base, slot, kind) && !stored.hasOtherValue(than: base, slot, kind)
     default: return row.differs(from: base, slot, kind)
     }
   }

@@ -21,12 +21,14 @@ public enum ExternalDataName {
   }
 
   /// Whether a file with this name may contain these bytes. False if the name contains another digest.
-  public static func matches(_ name: UUID, _ bytes: UnsafeRawBufferPointer) -> Bool {
-    withUnsafeBytes(of: name.uuid) { name in
-      if name[6] >> 4 != 8 || name[8] >> 6 != 2 { return true }
-      return digestPart(bytes)[6...].elementsEqual(name[6...])
-    }
+  public static func matches(_ name: UUID, _ bytes: UnsafeRawBufferPointer) -> Bool { !hasDigest(name) || identifies(name, bytes) }
+
+  /// Whether the name contains the digest of these bytes. False if it contains none.
+  package static func identifies(_ name: UUID, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    hasDigest(name) && withUnsafeBytes(of: name.uuid) { name in digestPart(bytes)[6...].elementsEqual(name[6...]) }
   }
+
+  private static func hasDigest(_ name: UUID) -> Bool { name.uuid.6 >> 4 == 8 && name.uuid.8 >> 6 == 2 }
 
   /// Parses a file name: the 36 characters of an upper-case UUID. Returns nil for other text.
   public static func id(_ text: UnsafeRawBufferPointer) -> UUID? {

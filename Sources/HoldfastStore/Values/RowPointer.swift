@@ -99,6 +99,17 @@
     return !Bytes.equal(bytes(slot), other.bytes(slot)) || isExternal(slot) != other.isExternal(slot)
   }
 
+  /// Whether a slot has another value than in another row of a layout, wherever the values are stored.
+  ///
+  /// The context that has saved a large value has its bytes, and the store's row has the name of the file. The digest in the name shows
+  /// that they are the same value.
+  package func hasOtherValue(than other: RowPointer, _ slot: SlotIndex, _ kind: CellKind) -> Bool {
+    guard differs(from: other, slot, kind) else { return false }
+    guard kind == .bytes, isPresent(slot), other.isPresent(slot), isExternal(slot) != other.isExternal(slot) else { return true }
+    let (file, value) = isExternal(slot) ? (self, other) : (other, self)
+    return file.externalID(slot).map { !ExternalDataName.identifies($0, value.bytes(slot)) } ?? true
+  }
+
   /// The text in the slot, as a new `String`.
   @inlinable @inline(__always) public func string(_ slot: SlotIndex) -> String {
     let bytes = bytes(slot)

@@ -695,12 +695,40 @@ import Testing
 
   // MARK: External data
 
-  @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {
+  private func makeCats() throws -> ManagedObjectModel {
     var photo = AttributeDescription("photo", .binaryData, isOptional: true)
     photo.allowsExternalBinaryDataStorage = true
-    let model = try ManagedObjectModel(entities: [
+    return try ManagedObjectModel(entities: [
       EntityDescription("Cat", attributes: [AttributeDescription("name", .string), photo])
     ])
+  }
+
+  /// The context that has saved the value has its bytes, and the store's row has the name of a file.
+  @Test(arguments: TestStore.allCases) func aLargeValueThatOnlyOneContextHasChangedIsKept(_ store: TestStore) throws {
+    let large = Data(repeating: 1, count: 300_000), larger = Data(repeating: 2, count: 400_000)
+    // With the last one, the changes of the other context are merged before the save.
+    for policy in [MergePolicy.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .error] {
+      let place = try store.makePlace(model: makeCats(), classes: []), (ours, theirs) = try place.twoContexts(policy)
+      let cat = try ours.insert(entityNamed: "Cat")
+      try cat.setValue("Tom", forKey: "name")
+      try cat.setValue(large, forKey: "photo")
+      try ours.save()
+      ours.automaticallyMergesChanges = policy.fixed == .error
+      let their = try theirs.existingObject(with: cat.objectID)
+      try their.setValue("Theirs", forKey: "name")
+      try cat.setValue(larger, forKey: "photo")
+      try theirs.save()
+      try ours.save()
+      try place.close()
+      let saved = try #require(try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Cat")).first)
+      #expect(try saved.value(forKey: "photo").single == .data(larger))
+      let name = policy.fixed == .overwrite ? "Tom" : "Theirs"
+      #expect(try saved.value(forKey: "name").single == .string(name))
+    }
+  }
+
+  @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {
+    let model = try makeCats()
     let large = Data(repeating: 1, count: 300_000), larger = Data(repeating: 2, count: 400_000)
     for policy in MergePolicyTests.Policy.allCases + [.objectTrump] {
       for deletes in [false, true] {
