@@ -319,6 +319,37 @@ import Testing
     #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .numberTooLarge)
   }
 
+  /// The bug: the copies were nil. When the save computed them, the object still had the temporary ID.
+  @Test(arguments: TestStore.allCases) func `a copy of the ID of an object that the save inserts has its permanent ID`(_ store: TestStore)
+    throws
+  {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [
+          AttributeDescription("subject", .objectID, isOptional: true), .derived("subjectCopy", .objectID, "subject"),
+          .derived("topic", .objectID, "page.subject"),
+        ],
+        relationships: [.toOne("page", to: "Note", inverse: "notes"), .toMany("notes", to: "Note", inverse: "page")])
+    ])
+    let place = try store.park(model), context = try place.context()
+    let page = context.make("Note"), note = context.make("Note")
+    note.lead("page", to: page)
+    func expect(_ subject: ManagedObject, _ location: SourceLocation = #_sourceLocation) throws {
+      let id = StoreValue.objectID(subject.objectID)
+      #expect(!subject.objectID.isTemporaryID && page["subject"] == id, sourceLocation: location)
+      #expect(page["subjectCopy"] == id && note["topic"] == id, sourceLocation: location)
+      try place.expectRight("after a save", location)
+    }
+    page["subject"] = .objectID(note.objectID)
+    try context.save()
+    try expect(note)
+    let other = context.make("Note")
+    page["subject"] = .objectID(other.objectID)
+    try context.save()
+    try expect(other)
+  }
+
   @Test(arguments: TestStore.allCases) func `a failed save leaves every value unchanged`(_ store: TestStore) throws {
     let place = try store.park()
     let (context, faults) = try place.faulty()

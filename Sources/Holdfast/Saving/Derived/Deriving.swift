@@ -102,8 +102,8 @@ final class Deriving {
   /// The row of an object before the save; nil for a new one.
   func before(_ object: ManagedObject) -> RowPointer? { object.isInserted ? nil : object.committedRow }
 
-  /// The row of an object after the save; nil for a deleted one.
-  func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row }
+  /// The row of an object after the save, with the keys that it has in the context; nil for a deleted one.
+  func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : part.rowToSave(object) }
 
   /// An object whose row this save writes or deletes, by its key.
   func savedObject(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {

@@ -4,13 +4,13 @@ extension StoreChanges {
   // MARK: Rows with other changes
 
   func derivedCells(ofNew object: ManagedObject, _ entity: EntityIndex) -> [DerivedValues.Cell] {
-    guard let derived, let row = object.row else { return [] }
+    guard let derived, let row = rowToSave(object) else { return [] }
     return derived.cells(ofNew: row, entity, key: object.objectKey)
   }
 
   /// The derived values of a changed object. Records that its row is written, so that values set there need no derived row.
   func derivedCells(ofChanged object: ManagedObject, since committed: RowPointer) -> [DerivedValues.Cell] {
-    guard let derived, let row = object.row else { return [] }
+    guard let derived, let row = rowToSave(object) else { return [] }
     derived.written[object.entity.rootIndex].insert(object.objectKey)
     return derived.cells(ofChanged: row, since: committed, object.entity)
   }
