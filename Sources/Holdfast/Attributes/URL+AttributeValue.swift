@@ -24,3 +24,14 @@ extension URL: AttributeValue {
     return blank
   }()
 }
+
+extension StoreValue {
+  /// The value of a property in an attribute's type; nil if the type can't represent it. A `String` also is the text of a URI.
+  func ofProperty(in type: AttributeType) -> StoreValue? {
+    switch (self, type) {
+    case (.string(let text), .uri): .uri(text)
+    case (.uri(let text), .string): .string(text)
+    default: converted(to: type)
+    }
+  }
+}

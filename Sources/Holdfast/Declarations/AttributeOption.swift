@@ -133,7 +133,7 @@ struct DeclaredAttribute {
     description = AttributeDescription(name, type, isOptional: isOptional, default: value)
     for option in options { option.apply(&self) }
     let type = description.type
-    func converted(_ value: StoreValue?) -> StoreValue? { value.map { $0.converted(to: type) ?? $0 } }
+    func converted(_ value: StoreValue?) -> StoreValue? { value.map { $0.ofProperty(in: type) ?? $0 } }
     description.defaultValue = converted(description.defaultValue)
     description.validation.minimum = converted(description.validation.minimum)
     description.validation.maximum = converted(description.validation.maximum)

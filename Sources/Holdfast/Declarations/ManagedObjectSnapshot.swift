@@ -37,7 +37,7 @@ public import HoldfastStore
       try SnapshotLayout.of(Object.self).fields.map { field in
         guard case .single(let value) = try object.value(forKeyPath: field.name) else { return .null }
         // A whole number that is narrower in the model is compared with those that members set or a decoder reads.
-        return value.converted(to: field.type) ?? value
+        return value.ofProperty(in: field.type) ?? value
       }
     }
     base = values
@@ -99,7 +99,7 @@ public import HoldfastStore
   /// The value of a field, of the field's type.
   private subscript(place: Int) -> StoreValue {
     get { values[place] ?? SnapshotLayout.of(Object.self).fields[place].defaultValue }
-    set { values[place] = newValue.converted(to: SnapshotLayout.of(Object.self).fields[place].type) ?? newValue }
+    set { values[place] = newValue.ofProperty(in: SnapshotLayout.of(Object.self).fields[place].type) ?? newValue }
   }
 
   private func index(_ keyPath: AnyKeyPath) -> Int {

@@ -23,7 +23,8 @@ extension ManagedObject {
 
   /// Sets a value of a snapshot. A reference to an object that was deleted since isn't set, because saving it would store a missing key.
   final func setSnapshotValue(_ value: StoreValue, forKeyPath path: String) throws {
-    let value = context.present(value)
+    var value = context.present(value)
+    if case .attribute(let attribute)? = entity.property(named: path) { value = value.ofProperty(in: attribute.type) ?? value }
     if case .objectID(let id) = value, entity.anyRelationship(named: path) != nil, context.isDeleted(id) { return }
     try setValue(value, forKeyPath: path)
   }

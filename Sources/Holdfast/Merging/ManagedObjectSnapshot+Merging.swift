@@ -120,7 +120,7 @@ private struct SnapshotMerge<Object: ManagedObject> {
   /// The value in the type of the model.
   private func stored(_ value: StoreValue, _ name: String) -> StoreValue {
     guard case .attribute(let attribute)? = object.entity.property(named: name) else { return value }
-    return value.converted(to: attribute.type) ?? value
+    return value.ofProperty(in: attribute.type) ?? value
   }
 
   func conflict(cause: (any Error)? = nil) -> PersistenceError {

@@ -91,6 +91,21 @@ import Testing
     #expect(!derived.contains { !$0.isOptional })
   }
 
+  /// The bug: the default value wasn't of the attribute's type, so there was no model.
+  @Test func aTextIsTheDefaultValueOfAURI() throws {
+    final class Page: ManagedObject {
+      var address: String {
+        get { self[property: 0] }
+        set { self[property: 0] = newValue }
+      }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(Page.self, [.property("address", \Page.address, .type(.uri), default: "about:blank")])
+      }
+    }
+    let model = try ManagedObjectModel.declared(by: [Page.self])
+    #expect(model.declarations.flatMap(\.attributes).map(\.defaultValue) == [.uri("about:blank")])
+  }
+
   @Test(arguments: TestStore.allCases) func savesComputeDerivedAttributesWithKeyPaths(_ store: TestStore) throws {
     let classes: [ManagedObject.Type] = [Named.self, Dog.self, Owner.self, Walk.self]
     let place = try store.makePlace(model: .declared(by: classes), classes: classes), context = try place.context()

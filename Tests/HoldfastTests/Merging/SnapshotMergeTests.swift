@@ -45,6 +45,25 @@ import Testing
     #expect(fido.age == 4)
   }
 
+  /// The bug: applying the snapshot threw `wrongType`, because the text that was set or decoded isn't a URI.
+  @Test(arguments: TestStore.withChild) func aSnapshotHasTheTextOfAURI(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context(), a = context.spot("A"), b = context.spot("B")
+    a.text = "mailto:a@b.c"
+    try context.save()
+    let snapshot = try ManagedObjectSnapshot(a)
+    var draft = snapshot
+    #expect(draft.text == "mailto:a@b.c")
+    draft.text = "mailto:a@b.c"
+    #expect(draft == snapshot)
+    draft.text = "mailto:d@e.f"
+    try draft.apply(to: a, mergingBy: .error)
+    #expect(try a.text == "mailto:d@e.f" && a.value(forKey: "text") == .uri("mailto:d@e.f"))
+    let decoded = try JSONDecoder().decode(ManagedObjectSnapshot<Spot>.self, from: JSONEncoder().encode(draft))
+    try decoded.apply(to: b)
+    #expect(b.text == "mailto:d@e.f")
+    try context.save()
+  }
+
   /// The bug: NaN doesn't equal itself, so an unchanged one counted as changed in the snapshot and in the object.
   @Test func anUnchangedNaNIsNotAChange() throws {
     let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido", age: 3)
