@@ -42,7 +42,7 @@ extension ManagedObject {
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
     let said = transientStoreValue(attribute.index)
     if !hasTransient(attribute.index) { return .null }
-    if let said = attribute.type.isUntyped ? said : said?.converted(to: attribute.type) { return said }
+    if let said = attribute.type.isUntyped ? said : said?.ofObject(in: attribute.type) { return said }
     throw PersistenceError(
       .wrongType, objectID: id, property: attribute.name,
       reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
@@ -57,7 +57,7 @@ extension ManagedObject {
 
   /// The value converted to the attribute's type. Changes nothing.
   final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
-    if let fitting = attribute.type.isUntyped ? value : value.converted(to: attribute.type) { return fitting }
+    if let fitting = attribute.type.isUntyped ? value : value.ofObject(in: attribute.type) { return fitting }
     throw PersistenceError(
       .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
   }
@@ -102,10 +102,14 @@ extension AttributeType {
 extension AttributeValue {
   /// Converts a `StoreValue` to this type; nil when it can't. Builds a temporary row.
   static func said(by value: StoreValue) -> Self? {
-    guard value != .null, let type = attributeTypes.types.first(where: { value.converted(to: $0) != nil }) else { return nil }
+    guard value != .null, let type = attributeTypes.types.first(where: { value.ofObject(in: $0) != nil }) else { return nil }
     let column = ColumnType.attribute(type), builder = RowBatchBuilder(layout: RowLayout([column]), idPrefix: nil)
     builder.beginRow(key: 0, version: 0)
-    guard builder.appendValue(value, column) else { return nil }
+    if case .objectID(let id) = value {
+      id.withRowBytes { builder.append(bytes: $0) }
+    } else if !builder.appendValue(value, column) {
+      return nil
+    }
     builder.endRow()
     let row = builder.seal()
     return withExtendedLifetime(row) { loadPresent(row.pointer(0), 0) }

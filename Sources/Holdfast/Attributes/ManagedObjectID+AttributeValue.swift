@@ -21,3 +21,11 @@ extension ManagedObjectID: AttributeValue {
 
   private static let nobody = ManagedObjectID(storeNumber: 0, rootNumber: 0, entityNumber: 0, key: .min)
 }
+
+extension StoreValue {
+  /// The value of an object in an attribute's type; nil if the type can't represent it. Unlike a store, an object can have a temporary ID.
+  func ofObject(in type: AttributeType) -> StoreValue? {
+    if case .objectID = self, type == .objectID { return self }
+    return converted(to: type)
+  }
+}

@@ -92,9 +92,8 @@ extension ManagedObject {
 
   /// The value converted to the attribute's type. Changes nothing.
   final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue {
-    // The save checks the ID's store.
-    if case .objectID = value, attribute.type == .objectID { return value }
-    guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
+    // The save checks the store of an ID.
+    guard let fitting = value.ofObject(in: attribute.type), !fitting.isExternal else {
       throw PersistenceError(
         .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }

@@ -28,7 +28,7 @@ extension ManagedObject {
   private func failuresByModel(_ value: StoreValue, _ key: String) throws -> [PersistenceError] {
     let checks = context.graph.checks[entity.index]
     if case .transient(let attribute)? = entity.property(named: key) {
-      if !attribute.type.isUntyped && value.converted(to: attribute.type) == nil { throw wrongType(key) }
+      if !attribute.type.isUntyped && value.ofObject(in: attribute.type) == nil { throw wrongType(key) }
       return checks.transients.filter { $0.attribute.name == key }.compactMap { $0.failure(value, self) }
     }
     if case .transientRelationship(let relationship)? = entity.property(named: key), !relationship.isToMany {
@@ -41,6 +41,8 @@ extension ManagedObject {
     if case .objectID(let target) = value, let relationship = entity.relationship(inSlot: slot), !canLead(relationship, to: target) {
       throw wrongType(key)
     }
+    // The model has no other rule for IDs in attributes, and a batch can't have a temporary one.
+    if case .objectID = value, case .attribute(.objectID) = entity.layout.columns[slot] { return [] }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
     for other in entity.slotIndexes {

@@ -121,6 +121,20 @@ import Testing
     #expect(try code { _ = try spot.value(forKey: "hits") } == .wrongType)
   }
 
+  /// The bug: setting, reading and validating it by name threw `wrongType`.
+  @Test func aTransientAttributeHasTheTemporaryIDOfAnObject() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("source", .objectID, isOptional: true, isTransient: true)])
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
+    let note = try context.insert(entityNamed: "Note"), other = try context.insert(entityNamed: "Note")
+    let id = StoreValue.objectID(other.objectID)
+    try note.validateValue(id, forKey: "source")
+    try note.setValue(id, forKey: "source")
+    #expect(try note.value(forKey: "source") == .single(id) && other.objectID.isTemporaryID)
+    try context.save()
+  }
+
   @Test func aNewObjectNeedsItsMandatoryOnes() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(

@@ -71,6 +71,21 @@ import Testing
     #expect(try other.spot(named: "C")?.friend == again.objectID)
   }
 
+  /// The bug: validating it threw `wrongType`, although it can be set and saved, and the member of a snapshot was nil.
+  @Test(arguments: TestStore.withChild) func aTemporaryIDIsValidAndAMemberOfSnapshots(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context(), a = context.spot("A"), b = context.spot("B")
+    a.friend = b.objectID
+    #expect(b.objectID.isTemporaryID)
+    try a.validateValue(.objectID(b.objectID), forKey: "friend")
+    let snapshot = try ManagedObjectSnapshot(a)
+    #expect(snapshot.friend == b.objectID)
+    try context.save()
+    let c = context.spot("C")
+    try snapshot.apply(to: c)
+    #expect(c.friend == b.objectID && !b.objectID.isTemporaryID)
+    try context.save()
+  }
+
   @Test(arguments: TestStore.allCases) func aTemporaryIDThatStaysOneIsRefused(_ store: TestStore) throws {
     let place = try store.makeAtlas(), context = try place.context(), other = try place.context()
     let a = context.spot("A"), gone = context.spot("B")
