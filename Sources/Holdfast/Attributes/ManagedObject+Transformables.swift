@@ -33,6 +33,7 @@ extension ManagedObject {
       do { try setTransformableValue(newValue, slot) } catch {
         if isProbe(.slot(slot)) { return }
         context.noteChange(self)
+        context.changes.forgetRefusedValues(self, slot)
         context.changes.refuse(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
       }
     }
@@ -62,14 +63,17 @@ extension ManagedObject {
   /// - Throws: the errors of ``transformableValue(_:as:)``. The attribute is then unchanged.
   public final func setTransformableValue<Value>(_ value: Value?, _ slot: SlotIndex) throws {
     checkSlot(slot, .transformable)
-    context.changes.forgetRefusedValues(self, slot)
-    guard let value else { return setNull(slot) }
+    guard let value else {
+      context.changes.forgetRefusedValues(self, slot)
+      return setNull(slot)
+    }
     let transformer = try transformer(slot)
     let data: Data?
     do { data = try transformer.data(fromAny: value) } catch {
       throw transformationError(slot, "The transformer couldn't encode the value.", error)
     }
     guard let data else { throw transformationError(slot, "The transformer doesn't accept values of this type.") }
+    context.changes.forgetRefusedValues(self, slot)
     data.withUnsafeBytes { setBytes(slot, $0) }
   }
 

@@ -109,6 +109,23 @@ import Testing
     #expect(try reopened(place).colour == Colour(red: 1, green: 2, blue: 3))
   }
 
+  /// The bug: the save succeeded, without the value that the property had refused.
+  @Test(arguments: TestStore.withChild) func anotherValueThatCannotBeEncodedDoesNotMakeTheSaveSucceed(_ store: TestStore) throws {
+    let context = try store.makeAtlas().context(), spot = context.spot("A")
+    spot.colour = Self.red
+    try context.save()
+    spot.colour = Self.black
+    #expect(throws: PersistenceError.self) { try spot.setTransformableValue(Self.black, Spot.Slot.colour) }
+    spot.colour = Self.black
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .transformationFailed)
+    #expect(context.core.changes.refusedValues.count == 1)
+    #expect(throws: PersistenceError.self) { try spot.setTransformableValue("red", Spot.Slot.colour) }
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .transformationFailed)
+    try spot.setTransformableValue(Self.red, Spot.Slot.colour)
+    try context.save()
+    #expect(context.core.changes.refusedValues.isEmpty)
+  }
+
   /// The bug: the save of the parent reported the value that the child had replaced.
   @Test(arguments: TestStore.allCases) func aChildReplacesAValueOfItsParentThatCannotBeEncoded(_ store: TestStore) throws {
     let place = try store.makeAtlas(), parent = try place.context(), spot = parent.spot("A")
