@@ -38,12 +38,21 @@ struct ExternalDataPlan {
       if slots.isEmpty { continue }
       for place in request.entities[index].inserted.indices {
         let batch = request.entities[index].inserted[place]
-        request.entities[index].inserted[place] = try replacing(batch, entity, slots) { row in slots.map { _ in nil } }
+        request.entities[index].inserted[place] = try replacing(batch, entity, slots, isChanged: { _, _ in true }) { row in
+          slots.map { _ in nil }
+        }
       }
       for place in request.entities[index].updated.indices {
         let updated = request.entities[index].updated[place]
-        request.entities[index].updated[place].rows = try replacing(updated.rows, entity, slots, updated) { row in
+        request.entities[index].updated[place].rows = try replacing(updated.rows, entity, slots, isChanged: updated.isChanged) { row in
           try storedIDs(entity.index, updated.rows.pointer(row).key, slots)
+        }
+      }
+      let derivedSlots = entity.derivedAttributes.filter(\.allowsExternalBinaryDataStorage).map(\.slot)
+      for place in request.entities[index].derived.indices where !derivedSlots.isEmpty {
+        let derived = request.entities[index].derived[place]
+        request.entities[index].derived[place].rows = try replacing(derived.rows, entity, derivedSlots, isChanged: derived.isSet) { row in
+          try storedIDs(entity.index, derived.rows.pointer(row).key, derivedSlots)
         }
       }
       for key in request.entities[index].deleted.keys {
@@ -68,7 +77,7 @@ struct ExternalDataPlan {
 
   /// Returns a batch in which large values and unchanged external values are replaced with file names.
   private mutating func replacing(
-    _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ updated: SaveRequest.UpdatedRows? = nil,
+    _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], isChanged: (Int, SlotIndex) -> Bool,
     stored: (Int) throws -> [UUID?]
   ) throws -> RowBatch {
     var found: [Int: [Replacement]] = [:]
@@ -76,8 +85,7 @@ struct ExternalDataPlan {
       let ids = try stored(index)
       var replacements: [Replacement] = []
       for (place, slot) in slots.enumerated() {
-        let isChanged = updated?.isChanged(row: index, slot: slot) ?? true
-        replacements.append(try replacement(batch, index, slot, stored: ids[place], isChanged: isChanged, entity))
+        replacements.append(try replacement(batch, index, slot, stored: ids[place], isChanged: isChanged(index, slot), entity))
       }
       if replacements.contains(where: { if case .name = $0 { true } else { false } }) { found[index] = replacements }
     }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import Holdfast
 import HoldfastStoreConformance
 import Testing
@@ -348,6 +348,42 @@ import Testing
     page["subject"] = .objectID(other.objectID)
     try context.save()
     try expect(other)
+  }
+
+  /// The bug: the former file stayed beside the store if the save changed only the derived value of a row.
+  @Test(arguments: [TestStore.json, .xml, .binary, .sqlite]) func `a large copy of another object's value has one file`(_ store: TestStore)
+    throws
+  {
+    var picture = AttributeDescription.derived("picture", .binaryData, "owner.picture")
+    picture.allowsExternalBinaryDataStorage = true
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Person", attributes: [AttributeDescription("picture", .binaryData, isOptional: true)],
+        relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
+      EntityDescription("Dog", attributes: [picture], relationships: [.toOne("owner", to: "Person", inverse: "dogs")]),
+    ])
+    let place = try store.park(model)
+    func large(_ byte: UInt8) -> StoreValue { .data(Data(repeating: byte, count: 300_000)) }
+    func expectFiles(_ count: Int, _ location: SourceLocation = #_sourceLocation) throws {
+      try place.close()
+      let files = FileManager.default, names = try files.subpathsOfDirectory(atPath: place.folder.path)
+      let found = names.map { place.folder.appendingPathComponent($0) }.filter { UUID(uuidString: $0.lastPathComponent) != nil }
+      #expect(found.filter { files.contents(atPath: $0.path)?.count == 300_000 }.count == count, sourceLocation: location)
+    }
+    do {
+      let context = try place.context(), owner = context.make("Person", ["picture": large(1)])
+      context.make("Dog").lead("owner", to: owner)
+      try context.save()
+    }
+    try expectFiles(1)
+    let steps: [(value: StoreValue, count: Int)] = [(large(2), 1), (.data(Data([3])), 0), (large(4), 1), (.null, 0)]
+    for (value, count) in steps {
+      let context = try place.context()
+      try context.all("Person")[0]["picture"] = value
+      try context.save()
+      #expect(try context.all("Dog").map { $0["picture"] } == [value] && place.context().all("Dog").map { $0["picture"] } == [value])
+      try expectFiles(count)
+    }
   }
 
   @Test(arguments: TestStore.allCases) func `a failed save leaves every value unchanged`(_ store: TestStore) throws {
