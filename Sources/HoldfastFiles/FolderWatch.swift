@@ -5,6 +5,10 @@ public import HoldfastStore
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
 #endif
 
 /// Calls a closure when files of a folder may have changed.
@@ -93,13 +97,7 @@ public final class FolderWatch: Sendable {
       }
     }
 
-    func close() {
-      #if canImport(Glibc)
-        _ = Glibc.close(descriptor)
-      #elseif canImport(Musl)
-        _ = Musl.close(descriptor)
-      #endif
-    }
+    func close() { _ = POSIXCall.close(descriptor) }
 
     /// Removes all events, and returns whether any is of a file with the prefix.
     ///

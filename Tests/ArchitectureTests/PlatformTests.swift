@@ -1,0 +1,30 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Rules for platforms on which no test runs.
+@Suite struct PlatformTests {
+  private static let libraries: Set = ["Glibc", "Musl", "Android", "Darwin"]
+
+  /// The paths and bytes of the library's, the command's and the examples' Swift files.
+  private static func sources() throws -> [(path: String, bytes: [UInt8])] {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let files = try ["Sources", "Tools/Sources", "Examples/Sources"].flatMap { folder in
+      try #require(FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
+        .compactMap { $0 as? URL }
+    }
+    let sources = files.filter { $0.pathExtension == "swift" }
+    #expect(sources.count > 500)
+    return sources.map { ($0.path, TestFile.read($0.path)) }
+  }
+
+  @Test func aFileThatImportsTheCLibraryOfOnePlatformImportsThatOfEveryPlatform() throws {
+    var count = 0
+    for (path, bytes) in try Self.sources() where Self.libraries.contains(where: { TestBytes.contain(bytes, "import \($0)\n") }) {
+      let missing = Self.libraries.filter { !TestBytes.contain(bytes, "import \($0)\n") }
+      #expect(missing == [], "\(path)")
+      count += 1
+    }
+    #expect(count > 30)
+  }
+}
