@@ -54,7 +54,7 @@ let package = Package(
     .target(
       name: "HoldfastStoreWrappers",
       dependencies: [
-        "HoldfastRowStore", "HoldfastStore",
+        "HoldfastRowStore", "HoldfastStore", "HoldfastSupport",
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),

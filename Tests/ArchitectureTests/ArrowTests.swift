@@ -14,7 +14,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastStore": ["HoldfastSupport", "Logging"],
   "HoldfastPropertyList": ["HoldfastStore"],
   "HoldfastRowStore": ["HoldfastStore"],
-  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Tracing"],
+  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "HoldfastSupport", "Tracing"],
   "HoldfastEncryption": ["HoldfastFiles", "HoldfastStore", "Crypto"],
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
   "HoldfastCoreData": ["Holdfast", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastSQLiteStore", "HoldfastStore"],

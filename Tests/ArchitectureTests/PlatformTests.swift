@@ -27,4 +27,10 @@ import Testing
     }
     #expect(count > 30)
   }
+
+  /// A thread is a number with glibc, but a pointer on Darwin and with Musl, which isn't `Sendable`.
+  @Test func onlyThreadIDUsesTheSystemsThreads() throws {
+    let users = try Self.sources().filter { TestBytes.contain($0.bytes, "pthread_self") || TestBytes.contain($0.bytes, "pthread_t") }
+    #expect(users.map { URL(fileURLWithPath: $0.path).lastPathComponent } == ["ThreadID.swift"])
+  }
 }

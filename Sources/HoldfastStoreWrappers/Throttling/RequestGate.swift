@@ -1,14 +1,7 @@
 import Dispatch
 import HoldfastStore
+import HoldfastSupport
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 
 /// Lets requests pass within limits, in the order of their arrival.
 final class RequestGate: Sendable {
@@ -19,7 +12,7 @@ final class RequestGate: Sendable {
 
   private struct State {
     /// The threads of running requests, so that a nested request doesn't wait for its own thread.
-    var running: Set<pthread_t> = []
+    var running: Set<ThreadID> = []
     var waiters: [Waiter] = []
     /// Waiters that may begin and haven't done so yet.
     var granted: Set<ObjectIdentifier> = []
@@ -41,7 +34,7 @@ final class RequestGate: Sendable {
   func passing<Result>(_ operation: String, _ options: RequestOptions, holdsView: Bool = false, _ body: () throws -> Result) throws
     -> Result
   {
-    let thread = pthread_self()
+    let thread = ThreadID.current
     if state.withLock({ $0.running.contains(thread) }) { return try body() }
     if holdsView { state.withLock { _ = $0.running.insert(thread) } } else { try enter(thread, operation, options) }
     defer { leave(thread) }
@@ -51,7 +44,7 @@ final class RequestGate: Sendable {
 
   // MARK: Concurrency
 
-  private func enter(_ thread: pthread_t, _ operation: String, _ options: RequestOptions) throws {
+  private func enter(_ thread: ThreadID, _ operation: String, _ options: RequestOptions) throws {
     let waiter = state.withLock { state -> Waiter? in
       if state.waiters.isEmpty, hasRoom(state) {
         state.running.insert(thread)
@@ -80,7 +73,7 @@ final class RequestGate: Sendable {
     limits.concurrentRequests.map { state.running.count + state.granted.count < $0 } ?? true
   }
 
-  private func leave(_ thread: pthread_t) {
+  private func leave(_ thread: ThreadID) {
     _ = state.withLock { $0.running.remove(thread) }
     grantNext()
   }
