@@ -33,4 +33,9 @@ import Testing
     let users = try Self.sources().filter { TestBytes.contain($0.bytes, "pthread_self") || TestBytes.contain($0.bytes, "pthread_t") }
     #expect(users.map { URL(fileURLWithPath: $0.path).lastPathComponent } == ["ThreadID.swift"])
   }
+
+  /// Android's C library doesn't have it.
+  @Test func noFileCallsGetdtablesize() throws {
+    #expect(try Self.sources().filter { TestBytes.contain($0.bytes, "getdtablesize(") }.map(\.path) == [])
+  }
 }

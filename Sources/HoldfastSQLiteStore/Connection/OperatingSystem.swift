@@ -118,7 +118,9 @@ enum OperatingSystem {
       let numbers = ((try? files.names(in: folder)) ?? []).compactMap { Int32($0) }
       if numbers.contains(folder.number) { return numbers }
     }
-    return (0..<min(getdtablesize(), 65_536)).filter { fcntl($0, F_GETFD) >= 0 }
+    // Not `getdtablesize`, which Android's C library lacks. A negative result means no limit.
+    let limit = sysconf(Int32(_SC_OPEN_MAX))
+    return (0..<Int32(limit < 0 ? 65_536 : min(limit, 65_536))).filter { fcntl($0, F_GETFD) >= 0 }
   }
 
   /// Runs `body` with the descriptor of a log that no other process has open. Returns whether that was possible and `body` succeeded.
