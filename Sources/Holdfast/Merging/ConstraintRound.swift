@@ -4,8 +4,9 @@ import HoldfastStore
 ///
 /// An object can have a value of one object and another value of a second one, which itself becomes a third one. What the first becomes
 /// depends on the values that the second one leaves behind. So an object waits for the next attempt if its conflict depends on an object
-/// that this attempt changes by another constraint. The result is the same as if changed objects had been saved first, and then one new
-/// object after the other, whatever the store reports: some stores report the conflicts of rows that they have refused, others don't.
+/// that this attempt changes by another constraint, and so do later objects that may become the same one. The result is the same as if
+/// changed objects had been saved first, and then one new object after the other, whatever the store reports: some stores report the
+/// conflicts of rows that they have refused, others don't.
 struct ConstraintRound {
   typealias Duplicate = ConflictResolution.Duplicate
 
@@ -37,6 +38,10 @@ struct ConstraintRound {
   private var outcomes: [ManagedObject: Outcome] = [:]
   /// The objects that new objects become, each with the only constraint by which this attempt merges others into it.
   private var targets: [ManagedObjectID: Constraint] = [:]
+  /// Groups of objects that can become one, because they share values, directly or by way of others: a tree for each group.
+  private var parents: [ManagedObjectID: ManagedObjectID] = [:]
+  /// The groups with new objects that wait, by the roots of their trees.
+  private var waiting: Set<ManagedObjectID> = []
   private var duplicates: [Duplicate] = []
 
   private init(_ context: ContextCore) { self.context = context }
@@ -58,7 +63,9 @@ struct ConstraintRound {
       !object.isDeleted && (object.isInserted || object.changesItsRow) && roots.contains(object.entity.rootIndex)
         && context.store(of: object, in: stores) === store
     }
-    for object in changed where !object.isInserted { round.addChanged(object) }
+    let saved = changed.filter { !$0.isInserted }
+    for object in saved { round.addReverted(object) }
+    for object in saved { round.hold(round.values(of: object, object.valueToSave), object) }
     for object in changed where object.isInserted { round.addNew(object) }
     return round.duplicates
   }
@@ -74,22 +81,28 @@ struct ConstraintRound {
 
   // MARK: Objects
 
-  private mutating func addChanged(_ object: ManagedObject) {
-    if let conflict = reported[object]?.min(by: { $0.key < $1.key }) {
-      add(object, conflict.value, conflict.key)
-      outcomes[object] = .uncertain
-    }
-    hold(values(of: object), object)
+  /// Adds a changed object in conflict, which gets its former values back, possibly only those of one constraint.
+  private mutating func addReverted(_ object: ManagedObject) {
+    guard let conflict = reported[object]?.min(by: { $0.key < $1.key }) else { return }
+    add(object, conflict.value, conflict.key)
+    outcomes[object] = .uncertain
+    guard let base = object.committedRow else { return }
+    hold(values(of: object) { base.value($0, object.entity.layout.columns[$0]) }, object)
   }
 
   private mutating func addNew(_ object: ManagedObject) {
-    let values = values(of: object)
-    outcomes[object] = outcome(of: object, values)
-    if case .becomes(let target, let constraint) = outcomes[object] {
+    let values = values(of: object, object.valueToSave), found = outcome(of: object, values)
+    hold(values, object)
+    guard let found else { return }
+    let group = group(of: object.id)
+    if case .becomes(let target, let constraint) = found, !waiting.contains(group) {
+      outcomes[object] = found
       targets[target] = constraint
       add(object, target, constraint.place)
+    } else {
+      outcomes[object] = .uncertain
+      waiting.insert(group)
     }
-    hold(values, object)
   }
 
   /// What becomes of a new object: the first constraint with a conflict decides. Nil if there is none.
@@ -124,13 +137,16 @@ struct ConstraintRound {
   // MARK: Values
 
   private mutating func hold(_ values: [UniqueValues], _ object: ManagedObject) {
-    for unique in values where holders[unique] == nil { holders[unique] = object }
+    for unique in values {
+      if let holder = holders[unique] { join(object.id, holder.id) } else { holders[unique] = object }
+    }
+    for existing in reported[object, default: [:]].values { join(object.id, existing) }
   }
 
   /// The values of an object in each constraint. Nil and NaN are equal to no value.
-  private func values(of object: ManagedObject) -> [UniqueValues] {
+  private func values(of object: ManagedObject, _ value: (SlotIndex) -> StoreValue) -> [UniqueValues] {
     object.entity.uniqueSlots.enumerated().compactMap { place, slots in
-      let values = slots.map { object.valueToSave($0) }
+      let values = slots.map(value)
       if values.contains(where: { $0 == .null || $0.isNaN }) { return nil }
       return UniqueValues(constraint: Constraint(entity: declaring(place, object.entity), place: place), values: values)
     }
@@ -141,5 +157,26 @@ struct ConstraintRound {
     var entity = entity
     while place < entity.inheritedConstraintCount, let above = entity.superentityIndex { entity = context.entities[above] }
     return entity.index
+  }
+
+  // MARK: Groups
+
+  /// The root of an object's group.
+  private mutating func group(of id: ManagedObjectID) -> ManagedObjectID {
+    var id = id
+    while let parent = parents[id] {
+      // Shortens the path for the next call.
+      if let next = parents[parent] { parents[id] = next }
+      id = parent
+    }
+    return id
+  }
+
+  /// Makes one group of those of two objects.
+  private mutating func join(_ one: ManagedObjectID, _ other: ManagedObjectID) {
+    let root = group(of: one), joined = group(of: other)
+    if root == joined { return }
+    parents[joined] = root
+    if waiting.remove(joined) != nil { waiting.insert(root) }
   }
 }

@@ -1,7 +1,10 @@
 import HoldfastStore
 
 extension ContextCore {
-  /// The number of times that a save resolves conflicts and tries again. Each time, another context or process has saved meanwhile.
+  /// The maximum number of times that a save resolves conflicts and tries again. Each time, another context or process has saved meanwhile.
+  ///
+  /// Retries after new objects became others don't count: the next conflicts can depend on them. Their number is limited by that of the new
+  /// objects.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
@@ -23,20 +26,24 @@ extension ContextCore {
     try refuseUnreadValues()
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
-    for attempt in 0...ContextCore.mergeLimit {
+    var isFirst = true, retryCount = 0
+    while true {
       // Objects that were awakened after an attempt may have saved the context or rolled it back.
       if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
       let operation = SaveOperation(self, calledCount: calledCount)
       do {
         try whileSaving {
           saving.isCallingFirst = true
-          if attempt == 0 { tellWillSave() }
+          if isFirst { tellWillSave() }
+          isFirst = false
           try operation.run()
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
-        if attempt == ContextCore.mergeLimit { throw error }
+        if retryCount == ContextCore.mergeLimit { throw error }
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
-        overwritten = changed.union(try resolve(error, merging.policy, overwritten: changed))
+        let merged = try resolve(error, merging.policy, overwritten: changed)
+        overwritten = changed.union(merged)
+        if merged.isEmpty { retryCount += 1 }
         calledCount = operation.calledCount
         continue
       }

@@ -126,6 +126,46 @@ import Testing
     #expect(try tags(context) == [Tag(code: 1, name: "one", note: nil), Tag(code: 2, name: "two", note: nil)])
   }
 
+  /// The third object waits for the second one, which becomes the first one by its name. The fourth one may not overtake it.
+  @Test(arguments: TestStore.allCases) func aLaterObjectIsMergedAfterOneThatHasToWait(_ store: TestStore) throws {
+    let place = try makePlace(store), context = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    for (code, note) in [(1, "a"), (2, "b"), (2, "c"), (5, "d")] as [(Int16, String)] { try insert(code, "one", note, context) }
+    try context.save()
+    try place.close()
+    #expect(try tags(place.context()) == [Tag(code: 5, name: "one", note: "d")])
+  }
+
+  /// The changed object gets its code back before the new one is saved, which has that code and the name of another one.
+  @Test(arguments: TestStore.allCases) func aNewObjectBecomesAChangedOneThatGetsTheValueBack(_ store: TestStore) throws {
+    let place = try makePlace(store), context = try place.context()
+    try insert(1, "one", nil, context)
+    let changed = try insert(2, "two", nil, context)
+    try insert(3, "three", nil, context)
+    try context.save()
+    context.mergePolicy = .custom { $0.base == nil ? .mergeByPropertyObjectTrump : .mergeByPropertyStoreTrump }
+    try setValues(changed, 1, "two")
+    let new = try insert(2, "three", "new", context)
+    try context.save()
+    #expect(new.isInaccessible && !context.hasChanges)
+    try place.close()
+    // It then gets the name of the third one, which the policy reverts.
+    #expect(
+      try tags(place.context()) == [
+        Tag(code: 1, name: "one", note: nil), Tag(code: 2, name: "two", note: "new"), Tag(code: 3, name: "three", note: nil),
+      ])
+  }
+
+  /// Each object has a value of the one before it, by the two constraints in turn.
+  @Test(arguments: TestStore.allCases) func moreThanAHundredObjectsCanDependOnEachOther(_ store: TestStore) throws {
+    let place = try makePlace(store), context = try place.context(), count = 120
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    for number in 0..<count { try insert(Int16((number + 1) / 2 + 1), "name \(number / 2)", "note \(number)", context) }
+    try context.save()
+    try place.close()
+    #expect(try tags(place.context()) == [Tag(code: Int16(count / 2 + 1), name: "name \((count - 1) / 2)", note: "note \(count - 1)")])
+  }
+
   /// Stored objects keep their values, so a new object is lost if it has a value of an object that is there before it.
   @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
   func randomNewObjectsGiveWhatOneSaveForEachGives(_ store: TestStore, _ policy: Policy) throws {
