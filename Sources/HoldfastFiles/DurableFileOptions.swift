@@ -10,7 +10,7 @@ public struct DurableFileOptions: Sendable {
 
   /// The guarantee when a save has returned. Defaults to ``Durability/full``.
   public var durability: Durability
-  /// The time to wait for the save of another process. A save with an earlier deadline waits until that. Defaults to 5 seconds.
+  /// The time to wait for the save of another process. A save with an earlier deadline waits until its deadline. Defaults to 5 seconds.
   public var lockTimeout: Duration
   /// The maximum size of a file that is read or written, in bytes. Defaults to 256 MiB.
   public var maximumByteCount: Int64
