@@ -132,8 +132,8 @@ final class ChildContexts {
 
   /// Notes that a child's save has taken destinations from the list of an object, which had no changes of the context itself.
   ///
-  /// The save of the context then writes the object, but children still see the version that they know: they are notified of the new list,
-  /// and a store doesn't give the object a new version in this case, either.
+  /// The save of the context then writes the object. Children still see the version that they know, because they are notified of the list.
+  /// If they saved to a store directly, it wouldn't give the object a new version, either.
   ///
   /// - Parameter state: The state of the object before.
   func noteTaking(from object: ManagedObject, before state: Int) {
