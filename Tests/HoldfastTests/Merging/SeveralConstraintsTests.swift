@@ -195,4 +195,37 @@ import Testing
       #expect(try tags(place.context()) == expected, comment)
     }
   }
+
+  /// Each object replaces the values of the one that it becomes. Objects are left out that would give a saved object a value of another one:
+  /// two saved objects never become one, so a save of each of them would fail.
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func randomNewObjectsThatReplaceValuesGiveWhatOneSaveForEachGives(_ store: TestStore, _ policy: Policy) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(10, full: 1000) {
+      let comment = Comment(rawValue: "seed \(random.seed), round \(round) on \(store), \(policy)")
+      let place = try makePlace(store), (context, setup) = try place.twoContexts(policy.policy)
+      var expected: [Tag] = []
+      func randomTag(_ note: String) -> Tag {
+        Tag(code: Int16.random(in: 1...4, using: &random), name: "name \(Int.random(in: 1...4, using: &random))", note: note)
+      }
+      for number in 0..<2 {
+        let tag = randomTag("stored \(number)")
+        if expected.contains(where: { $0.code == tag.code || $0.name == tag.name }) { continue }
+        expected.append(tag)
+        try insert(tag.code, tag.name, tag.note, setup)
+      }
+      try setup.save()
+      for number in 0..<8 {
+        let tag = randomTag("new \(number)")
+        let other = expected.firstIndex { $0.code == tag.code } ?? expected.firstIndex { $0.name == tag.name }
+        if expected.indices.contains(where: { $0 != other && (expected[$0].code == tag.code || expected[$0].name == tag.name) }) { continue }
+        if let other { expected[other] = tag } else { expected.append(tag) }
+        try insert(tag.code, tag.name, tag.note, context)
+      }
+      try context.save()
+      #expect(!context.hasChanges, comment)
+      try place.close()
+      #expect(try tags(place.context()) == Set(expected), comment)
+    }
+  }
 }
