@@ -3,10 +3,13 @@ import HoldfastStore
 /// The conflicts that one attempt to save resolves, if entities have several uniqueness constraints.
 ///
 /// An object can have a value of one object and another value of a second one, which itself becomes a third one. What the first becomes
-/// depends on the values that the second one leaves behind. So an object waits for the next attempt if its conflict depends on an object
-/// that this attempt changes by another constraint, and so do later objects that may become the same one. The result is the same as if
-/// changed objects had been saved first, and then one new object after the other, whatever the store reports: some stores report the
-/// conflicts of rows that they have refused, others don't.
+/// depends on the values that the second one leaves behind. So some objects wait for the next attempt:
+/// - a new object whose conflict depends on an object that this attempt changes by another constraint,
+/// - later new objects that can become the same object as one that waits,
+/// - all new objects while changed objects are reverted, because these get former values back.
+///
+/// The result is the same as if changed objects had been saved first, and then one new object after the other. It doesn't depend on whether
+/// the store reports the conflicts of rows that it has refused.
 struct ConstraintRound {
   typealias Duplicate = ConflictResolution.Duplicate
 
@@ -22,12 +25,12 @@ struct ConstraintRound {
     let values: [StoreValue]
   }
 
-  /// What becomes of an object whose values aren't certain.
+  /// What becomes of a new object in conflict.
   private enum Outcome {
-    /// A new object becomes another one, because both have the same values of the constraint.
+    /// It becomes another object, because both have the same values of the constraint.
     case becomes(ManagedObjectID, Constraint)
-    /// A changed object is reverted, or a new one waits for the next attempt.
-    case uncertain
+    /// It waits for the next attempt.
+    case waits
   }
 
   private let context: ContextCore
@@ -63,10 +66,8 @@ struct ConstraintRound {
       !object.isDeleted && (object.isInserted || object.changesItsRow) && roots.contains(object.entity.rootIndex)
         && context.store(of: object, in: stores) === store
     }
-    let saved = changed.filter { !$0.isInserted }
-    for object in saved { round.addReverted(object) }
-    for object in saved { round.hold(round.values(of: object, object.valueToSave), object) }
-    for object in changed where object.isInserted { round.addNew(object) }
+    for object in changed where !object.isInserted { round.addChanged(object) }
+    if round.duplicates.isEmpty { for object in changed where object.isInserted { round.addNew(object) } }
     return round.duplicates
   }
 
@@ -81,17 +82,13 @@ struct ConstraintRound {
 
   // MARK: Objects
 
-  /// Adds a changed object in conflict, which gets its former values back, possibly only those of one constraint.
-  private mutating func addReverted(_ object: ManagedObject) {
-    guard let conflict = reported[object]?.min(by: { $0.key < $1.key }) else { return }
-    add(object, conflict.value, conflict.key)
-    outcomes[object] = .uncertain
-    guard let base = object.committedRow else { return }
-    hold(values(of: object) { base.value($0, object.entity.layout.columns[$0]) }, object)
+  private mutating func addChanged(_ object: ManagedObject) {
+    if let conflict = reported[object]?.min(by: { $0.key < $1.key }) { add(object, conflict.value, conflict.key) }
+    hold(values(of: object), object)
   }
 
   private mutating func addNew(_ object: ManagedObject) {
-    let values = values(of: object, object.valueToSave), found = outcome(of: object, values)
+    let values = values(of: object), found = outcome(of: object, values)
     hold(values, object)
     guard let found else { return }
     let group = group(of: object.id)
@@ -100,7 +97,7 @@ struct ConstraintRound {
       targets[target] = constraint
       add(object, target, constraint.place)
     } else {
-      outcomes[object] = .uncertain
+      outcomes[object] = .waits
       waiting.insert(group)
     }
   }
@@ -109,7 +106,7 @@ struct ConstraintRound {
   private func outcome(of object: ManagedObject, _ values: [UniqueValues]) -> Outcome? {
     for unique in values {
       guard let target = target(of: object, unique) else { continue }
-      guard case .becomes(let id, let constraint) = target, targets[id] ?? constraint == constraint else { return .uncertain }
+      guard case .becomes(let id, let constraint) = target, targets[id] ?? constraint == constraint else { return .waits }
       return target
     }
     return nil
@@ -117,16 +114,13 @@ struct ConstraintRound {
 
   /// The object with the same values of a constraint, which a new object becomes. Nil if there is none.
   private func target(of object: ManagedObject, _ unique: UniqueValues) -> Outcome? {
-    if let existing = reported[object]?[unique.constraint.place] {
-      let isCertain = context.registeredObject(for: existing).map { outcomes[$0] == nil } ?? true
-      return isCertain ? Outcome.becomes(existing, unique.constraint) : .uncertain
-    }
+    if let existing = reported[object]?[unique.constraint.place] { return .becomes(existing, unique.constraint) }
     guard let holder = holders[unique] else { return nil }
     switch outcomes[holder] {
     case nil: return .becomes(holder.id, unique.constraint)
     // Then the object that it becomes has the same values.
     case .becomes(let id, unique.constraint): return .becomes(id, unique.constraint)
-    case .becomes, .uncertain: return .uncertain
+    case .becomes, .waits: return .waits
     }
   }
 
@@ -144,9 +138,9 @@ struct ConstraintRound {
   }
 
   /// The values of an object in each constraint. Nil and NaN are equal to no value.
-  private func values(of object: ManagedObject, _ value: (SlotIndex) -> StoreValue) -> [UniqueValues] {
+  private func values(of object: ManagedObject) -> [UniqueValues] {
     object.entity.uniqueSlots.enumerated().compactMap { place, slots in
-      let values = slots.map(value)
+      let values = slots.map(object.valueToSave)
       if values.contains(where: { $0 == .null || $0.isNaN }) { return nil }
       return UniqueValues(constraint: Constraint(entity: declaring(place, object.entity), place: place), values: values)
     }
