@@ -1,10 +1,10 @@
 import HoldfastStore
 
 extension ContextCore {
-  /// The maximum number of times that a save resolves conflicts and tries again. Each time, another context or process has saved meanwhile.
+  /// The maximum number of times that a save resolves conflicts and tries again. Other contexts or processes can save meanwhile each time.
   ///
-  /// Retries after new objects became others don't count: the next conflicts can depend on them. Their number is limited by that of the new
-  /// objects.
+  /// Retries don't count if new objects have become others, because further conflicts can depend on these. Their number is limited by that
+  /// of the new objects.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
