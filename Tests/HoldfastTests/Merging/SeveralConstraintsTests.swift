@@ -215,8 +215,8 @@ import Testing
     }
   }
 
-  /// Each object replaces the values of the one that it becomes. Two saved objects never become one, so objects are left out that would give
-  /// a saved object the value of another one.
+  /// Each object replaces the values of the one that it becomes. Two saved objects never become one, so the test leaves out objects that
+  /// would give a saved object the value of another one.
   @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
   func randomNewObjectsThatReplaceValuesGiveWhatOneSaveForEachGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
