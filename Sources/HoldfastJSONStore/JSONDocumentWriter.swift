@@ -86,6 +86,15 @@ struct JSONDocumentWriter {
     output.put("}")
   }
 
+  /// The digits of a decimal, without zeros at the end of a fraction. With these, there can be more than the 38 that are read.
+  private static func digits(_ value: Decimal) -> String {
+    var digits = value.description
+    guard digits.utf8.contains(UInt8(ascii: ".")) else { return digits }
+    while digits.last == "0" { digits.removeLast() }
+    if digits.last == "." { digits.removeLast() }
+    return digits
+  }
+
   /// Writes a metadata value as a pair of its type and the value.
   private func put(_ value: StoreValue) {
     output.put("[")
@@ -99,7 +108,7 @@ struct JSONDocumentWriter {
     case .int64(let value): output.put(value)
     case .float(let value): output.put(value)
     case .double(let value), .date(let value): output.put(value)
-    case .decimal(let value): put(text: DecimalText.digits(value))
+    case .decimal(let value): put(text: JSONDocumentWriter.digits(value))
     case .string(let value), .uri(let value): put(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(quotedUUID: $0) }
     case .data(let value): value.withUnsafeBytes { output.put(quotedBase64: $0) }

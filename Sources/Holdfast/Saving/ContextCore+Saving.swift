@@ -3,8 +3,7 @@ import HoldfastStore
 extension ContextCore {
   /// The maximum number of times that a save resolves conflicts and tries again. Other contexts or processes can save meanwhile each time.
   ///
-  /// Retries don't count if new objects have become others, because further conflicts can depend on these. Their number is limited by that
-  /// of the new objects.
+  /// With more new objects, their number is the maximum: if new objects become others, further conflicts can depend on these.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
@@ -26,7 +25,7 @@ extension ContextCore {
     try refuseUnreadValues()
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
-    var isFirst = true, retryCount = 0
+    var isFirst = true, retryCount = 0, limit = ContextCore.mergeLimit
     while true {
       // Objects that were awakened after an attempt may have saved the context or rolled it back.
       if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
@@ -39,11 +38,11 @@ extension ContextCore {
           try operation.run()
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
-        if retryCount == ContextCore.mergeLimit { throw error }
+        if overwritten == nil { limit = max(limit, changes.objects.count { $0.isInserted }) }
+        if retryCount == limit { throw error }
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
-        let merged = try resolve(error, merging.policy, overwritten: changed)
-        overwritten = changed.union(merged)
-        if merged.isEmpty { retryCount += 1 }
+        overwritten = changed.union(try resolve(error, merging.policy, overwritten: changed))
+        retryCount += 1
         calledCount = operation.calledCount
         continue
       }
