@@ -41,6 +41,7 @@ extension ExternalDataFolder {
   ///
   /// - Parameters:
   ///   - ids: The files.
+  ///   - operation: The current operation as a verb phrase, for error messages.
   ///   - body: Changes the store. If it throws an error other than `durabilityUnknown` or `outcomeUnknown`, it has changed nothing.
   /// - Throws: Errors of the closure.
   public func removing(_ ids: Set<UUID>, operation: String, after body: () throws -> Void) throws {
