@@ -4,8 +4,8 @@ import Synchronization
 
 /// A cache of recently read and saved rows, shared by every context that isn't pinned to a generation. Each generation has another one.
 ///
-/// Its memory is bounded: when the younger of two halves exceeds half of the limit, the older one is released. Publishing never replaces a
-/// row with an older version. Thread-safe.
+/// When the younger of two halves exceeds half of the limit, the older one is released. So the batches need at most the limit, and as much
+/// as the largest of them. Publishing never replaces a row with an older version. Thread-safe.
 final class RowCache: Sendable {
   private struct Generations {
     var young = RowCacheGeneration()

@@ -73,7 +73,8 @@ extension PersistentStoreCoordinator {
   /// ``SavedChanges/mayIncludeOthers`` is true. ``ManagedObjectContext/mergeChanges(from:)`` then refreshes all objects of the store. A
   /// program that needs the IDs reads the history; see <doc:HistoryOfSaves>.
   ///
-  /// - Parameter limit: The maximum number of changes that wait for a slow reader. Defaults to 256.
+  /// - Parameter limit: The maximum number of saves whose changes wait for a slow reader, each with the IDs of its objects. Defaults to
+  ///   256.
   public func savedChanges(bufferingNewest limit: Int = 256) -> AsyncStream<SavedChanges> { saveListeners.stream(limit) }
 }
 

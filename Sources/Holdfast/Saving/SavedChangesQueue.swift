@@ -3,8 +3,8 @@ import Synchronization
 
 /// The changes that wait in one sequence of ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
 ///
-/// If the reader is too slow, the oldest changes are replaced by a note for each store that any of its objects may have changed. So memory is
-/// bounded, and a gap isn't silent.
+/// If the reader is too slow, the oldest changes are replaced by a note for each store that any of its objects may have changed. So the
+/// number of saves in memory is bounded, each with the IDs of its objects, and a gap isn't silent.
 ///
 /// Usually there is one reader. But several tasks can iterate over copies of the sequence, and `AsyncStream` doesn't serialize their calls.
 /// Each change then goes to one of them.
