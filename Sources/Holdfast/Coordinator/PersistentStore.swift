@@ -362,6 +362,7 @@ final class SaveLock: Sendable {
   private func checkIsNotHeld() {
     precondition(
       holder.load(ordering: .relaxed) != ThreadID.current.number,
-      "A store was saved or changed by code that its own save or change calls, such as an observer of requests or a log handler.")
+      "A store was saved or changed by code that its own save or change calls, such as an observer of requests or a log handler. "
+        + "Do that later, for example in a task.")
   }
 }

@@ -25,7 +25,7 @@ extension ContextCore {
     try refuseUnreadValues()
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
-    var isFirst = true, retryCount = 0, limit = ContextCore.mergeLimit
+    var retryCount = 0, limit = ContextCore.mergeLimit
     while true {
       // Objects that were awakened after an attempt may have saved the context or rolled it back.
       if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
@@ -33,8 +33,7 @@ extension ContextCore {
       do {
         try whileSaving {
           saving.isCallingFirst = true
-          if isFirst { tellWillSave() }
-          isFirst = false
+          if retryCount == 0 { tellWillSave() }
           try operation.run()
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
