@@ -27,6 +27,32 @@ import Testing
     #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.age == 3)
   }
 
+  /// The bug: the second handler received the deletion of the dog before its insertion.
+  @Test(arguments: TestStore.withChild) func handlersReceiveTheChangesThatOneOfThemMakesInOrder(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    var heard: [String] = [], known: Set<ManagedObjectID> = []
+    let first = context.onChange { context, changes in
+      heard.append("first \(changes.inserted.count) \(changes.deleted.count)")
+      guard let id = changes.inserted.first, let dog = context.registeredObject(for: id) else { return }
+      context.delete(dog)
+      #expect(throws: Never.self) {
+        let count = try context.count(for: FetchRequest<Dog>())
+        #expect(count == 0)
+      }
+    }
+    let second = context.onChange { _, changes in
+      heard.append("second \(changes.inserted.count) \(changes.deleted.count)")
+      known.formUnion(changes.inserted)
+      known.subtract(changes.deleted)
+    }
+    context.dog("Fido")
+    try context.processPendingChanges()
+    #expect(heard == ["first 1 0", "second 1 0", "first 0 1", "second 0 1"] && known.isEmpty)
+    try context.processPendingChanges()
+    #expect(heard.count == 4)
+    withExtendedLifetime((first, second)) {}
+  }
+
   /// It gets an error while the context is being saved: that save has its changes already.
   @Test(arguments: TestStore.allCases) func aHandlerOfChangesMaySaveExceptDuringASave(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()

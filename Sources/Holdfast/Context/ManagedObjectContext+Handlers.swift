@@ -9,8 +9,9 @@ extension ManagedObjectContext {
   /// context, and a save that has recomputed derived values. Changes are recorded only while there is a handler.
   ///
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
-  /// changes are reported by the next notification. During a save, ``save()`` throws ``PersistenceError/Code/saveInProgress``. The context
-  /// retains the handler, so don't capture the context; use the argument.
+  /// changes are reported by the next notification. All handlers receive the notifications in the same order: if a handler causes one, for
+  /// example by a fetch, the other handlers first receive the current one. During a save, ``save()`` throws
+  /// ``PersistenceError/Code/saveInProgress``. The context retains the handler, so don't capture the context; use the argument.
   ///
   /// - Returns: The registration. Releasing it cancels the handler.
   public func onChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {

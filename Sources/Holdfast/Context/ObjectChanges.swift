@@ -99,6 +99,13 @@ final class ContextObservers {
   private var removed: [ManagedObjectID] = []
   /// The objects that were found to be inserted by another context or process.
   private var insertedElsewhere: [ManagedObjectID] = []
+  /// A notification, and the handlers that haven't received it yet.
+  private struct Delivery {
+    let changes: ObjectChanges
+    var rest: ArraySlice<Listener<ChangeHandler>>
+  }
+  /// The notifications of changes that are being delivered, oldest first. There are several if a handler causes another one.
+  private var deliveries: [Delivery] = []
   /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
@@ -146,12 +153,23 @@ final class ContextObservers {
   // MARK: Telling
 
   /// Calls the handlers of changes with the changes since the last notification.
+  ///
+  /// If a handler causes this call, the other handlers first receive the notification that they haven't received yet, so that all of them
+  /// receive the notifications in the same order.
   func tellChanges(_ context: ManagedObjectContext) {
     removeSilent()
     if !hearChanges { return }
     let changes = take()
     if changes.isEmpty { return }
-    for listener in changeHandlers where listener.isListening { listener.handler(context, changes) }
+    deliveries.append(Delivery(changes: changes, rest: changeHandlers[...]))
+    while let delivery = deliveries.first {
+      if let listener = delivery.rest.first {
+        deliveries[0].rest.removeFirst()
+        if listener.isListening { listener.handler(context, delivery.changes) }
+      } else {
+        deliveries.removeFirst()
+      }
+    }
   }
 
   /// Calls the handlers for the start of a save.
