@@ -61,6 +61,17 @@ import Testing
     override func awakeFromFetch() { friends.insert(self) }
   }
 
+  /// Counts all dogs when it gets its row, which merges what others have saved.
+  final class Counter: Pet {
+    var count = 0
+    override func awakeFromFetch() { count = (try? managedObjectContext.count(for: FetchRequest<Counter>())) ?? -1 }
+  }
+
+  /// Refreshes itself when it gets its row.
+  final class Restless: Pet {
+    override func awakeFromFetch() { try? managedObjectContext.refresh(self, mergeChanges: false) }
+  }
+
   private func place(_ store: TestStore, _ type: ManagedObject.Type, dogs count: Int = 3) throws -> TestStore.Place {
     let place = try store.makePlace(classes: [type]), context = try place.context()
     let dogs = try (0..<count).map { number in
@@ -196,6 +207,35 @@ import Testing
     context.reset()
     #expect(Set(context.heardCalls.prefix(2)) == ["will dog 0", "will dog 1"] && context.heardCalls.suffix(2) == ["did", "did"])
     #expect(dogs.allSatisfy { $0.greeting == nil && $0.name == "" })
+  }
+
+  /// The bug: the object counted as deleted, and its values were nil.
+  @Test(arguments: TestStore.allCases) func anObjectThatBecomesAFaultWhileItIsAwakenedIsReadAgain(_ store: TestStore) throws {
+    let place = try place(store, Counter.self, dogs: 2), context = try place.context()
+    let theirs = try ManagedObjectContext(coordinator: place.coordinator())
+    context.automaticallyMergesChanges = true
+    let theirDogs = try theirs.fetch(FetchRequest<ManagedObject>(entityName: "Dog"))
+    let dogs = try theirDogs.map { try #require(try context.object(with: $0.objectID) as? Counter) }
+    for dog in theirDogs { try dog.setValue(.string("theirs"), forKey: "name") }
+    try theirs.save()
+    #expect(dogs[0].isFault && dogs[0].name == "theirs" && !dogs[0].isInaccessible && dogs[0].count == 2)
+    try theirDogs[1].setValue(.string("later"), forKey: "name")
+    try theirs.save()
+    #expect(dogs[1].isFault)
+    #expect(try context.existingObject(with: dogs[1].objectID) === dogs[1])
+    #expect(dogs[1].name == "later" && dogs[1].count == 2 && context.faultError == nil && !context.hasChanges)
+  }
+
+  @Test(.ownThreads) func anObjectThatRefreshesItselfEachTimeItIsAwakenedTraps() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let place = try TestStore.memory.makePlace(classes: [Restless.self]), context = try place.context()
+      let dog = context.insert(Restless.self)
+      try context.save()
+      try context.refresh(dog, mergeChanges: false)
+      _ = dog.name
+    }
+    let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(output.contains("became a fault in awakeFromFetch() each of 100 times"))
   }
 
   @Test(arguments: TestStore.allCases) func whatAnObjectSetsOfItselfWhileItIsAwakenedIsNoChange(_ store: TestStore) throws {

@@ -10,7 +10,16 @@ extension ContextCore {
   func fireFault(_ object: ManagedObject, _ slot: SlotIndex? = nil) -> RowPointer {
     let empty = graph.emptyRow(object.flags.entityIndex)
     do {
-      if try fire(object, slot), let row = object.row { return row }
+      var readCount = 0
+      while try fire(object, slot) {
+        if let row = object.row { return row }
+        // It became a fault again while it was awakened, for example because a fetch merged what others have saved.
+        readCount += 1
+        precondition(
+          readCount < ContextCore.readLimit,
+          "A \(entities[object.flags.entityIndex].name) became a fault in awakeFromFetch() each of \(readCount) times. Don't refresh an object "
+            + "in its own awakeFromFetch().")
+      }
       if let error = reasonToRetry(object) { throw error }
       faults.errors.latest = PersistenceError(
         .missingObject, objectID: object.id,
@@ -27,6 +36,9 @@ extension ContextCore {
     object.flags.insert(.inaccessible)
     return empty
   }
+
+  /// The maximum number of times that a fault is read because it became a fault again while it was awakened.
+  private static let readLimit = 100
 
   /// Why an object has no row now but may have one later; nil if its row was deleted.
   private func reasonToRetry(_ object: ManagedObject) -> PersistenceError? {
@@ -47,7 +59,7 @@ extension ContextCore {
     return nil
   }
 
-  /// Reads the row of a fault.
+  /// Reads the row of a fault, and awakens the object, which may make it a fault again.
   ///
   /// - Returns: False if it has none.
   func fire(_ object: ManagedObject, _ slot: SlotIndex? = nil) throws -> Bool {
@@ -85,8 +97,9 @@ extension ContextCore {
       if keys.count > 1 { reading.groups.append(group) }
       attachFaults(group)
     }
+    let isRead = object.row != nil
     awakenFulfilled()
-    return object.row != nil
+    return isRead
   }
 
   /// The options of a request that fires a fault.
