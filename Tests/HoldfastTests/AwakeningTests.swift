@@ -72,6 +72,17 @@ import Testing
     override func awakeFromFetch() { try? managedObjectContext.refresh(self, mergeChanges: false) }
   }
 
+  /// Reads the other dogs again when it gets its row, if it is the third one.
+  final class Third: Pet {
+    override func awakeFromFetch() {
+      if age != 2 { return }
+      for case let dog as Third in managedObjectContext.registeredObjects where dog !== self && !dog.isFault {
+        try? managedObjectContext.refresh(dog, mergeChanges: false)
+        #expect(dog.name.hasPrefix("dog"))
+      }
+    }
+  }
+
   private func place(_ store: TestStore, _ type: ManagedObject.Type, dogs count: Int = 3) throws -> TestStore.Place {
     let place = try store.makePlace(classes: [type]), context = try place.context()
     let dogs = try (0..<count).map { number in
@@ -310,6 +321,31 @@ import Testing
     let plain = try ManagedObjectContext(coordinator: place.coordinator())
     let counts = try plain.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).map { try $0.value(forKeyPath: "friendOf.@count") }
     #expect(counts.allSatisfy { $0 == .int64(2) })
+  }
+
+  /// The bug: the first read returned the friends without the dog itself.
+  @Test(arguments: TestStore.allCases) func whatAnObjectAddsToAListWhileItIsAwakenedIsInTheList(_ store: TestStore) throws {
+    let place = try place(store, Linker.self, dogs: 2), context = try place.context()
+    for id in try place.context().fetchObjectIDs(FetchRequest<Linker>()) {
+      let dog = try #require(try context.object(with: id) as? Linker)
+      #expect(dog.isFault && dog.friends.count == 2 && dog.friends.contains(dog))
+    }
+    #expect(context.hasChanges)
+  }
+
+  /// The store returns the row of the third dog with the friends of the second one.
+  ///
+  /// The bug: the second dog, which was then in another group, had the friends of the first one.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsReadAgainMeanwhileHasTheFriendsOfNoOther(_ store: TestStore) throws {
+    let place = try place(store, Third.self), context = try place.context(), byAge = [FetchSortDescriptor<Third>(SortTerm("age"))]
+    let ids = try context.fetchObjectIDs(FetchRequest<Third>(sortedBy: byAge))
+    let third = try context.object(with: ids[2])
+    let isYoung = FetchPredicate<Third>(.comparison(.property("age"), .lessThan, .constant(.int16(2)), []))
+    let dogs = try context.fetch(FetchRequest<Third>(where: isYoung, sortedBy: byAge))
+    #expect(dogs.map(\.objectID) == Array(ids[..<2]) && third.isFault)
+    #expect(dogs[1].friends.map(\.objectID) == [ids[2]])
+    #expect(dogs[0].friends.map(\.objectID) == [ids[1]])
+    withExtendedLifetime(third) {}
   }
 
   /// Changes make the context evaluate the request, for which it needs the rows.

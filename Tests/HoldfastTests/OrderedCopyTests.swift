@@ -16,6 +16,15 @@ private final class DeletingItem: ManagedObject {
   }
 }
 
+/// A list that gets another item when it gets its row.
+private final class FillingList: ManagedObject {
+  override class var entityName: String { "List" }
+
+  override func awakeFromFetch() {
+    do { try ordered(forKey: "items").append(Lists.newItem("own", managedObjectContext)) } catch { Issue.record(error) }
+  }
+}
+
 /// Arrays of the objects of an ordered relationship.
 @Suite struct OrderedCopyTests {
   enum Copy: CaseIterable, Sendable { case array, appended, sorted, removed }
@@ -54,5 +63,20 @@ private final class DeletingItem: ManagedObject {
     let plain = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [])
     #expect(try Lists.names(of: plain.existingObject(with: original.objectID).ordered(forKey: "items")) == names)
     #expect(try plain.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 2)
+  }
+  /// The bug: the item was missing in the list until another context read it.
+  @Test(arguments: TestStore.allCases) func anItemThatAListGetsWhileItIsAwakenedStaysInTheList(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Self.model(), classes: [FillingList.self]), setup = try place.context()
+    let original = try setup.insert(entityNamed: "List")
+    try original.ordered(forKey: "items").append(Lists.newItem("a", setup))
+    try setup.save()
+    let context = try place.context(), list = try context.object(with: original.objectID)
+    let items = try list.ordered(forKey: "items")
+    #expect(list.isFault)
+    try items.append(Lists.newItem("b", context))
+    #expect(try Lists.names(of: items) == ["a", "own", "b"] && items.count == 3)
+    try context.save()
+    let plain = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [])
+    #expect(try Lists.names(of: plain.existingObject(with: original.objectID).ordered(forKey: "items")) == ["a", "own", "b"])
   }
 }

@@ -26,12 +26,21 @@ extension ManagedObject {
       if states[index].order == nil { states[index].setOrder(OrderedList(states[index].contents.keys)) }
       return states[index].order
     }
-    let hasChanges = toMany?[index].isChanged ?? false
-    if toMany?[index].base == .fired {
+    if let toMany, toMany[index].base == .fired {
       // The list was saved empty, so all its destinations are new.
-      setOrder(index, [], nil, hasChanges: hasChanges)
-      return toMany?[index].order
+      setOrder(index, [], nil, hasChanges: toMany[index].isChanged)
+      return toMany[index].order
     }
+    // The object may change the list while it is awakened.
+    _ = readRow
+    if isInaccessible { return nil }
+    if let list = toMany?[index].order { return list }
+    return context.holdingAwakening { readOrder(index) }
+  }
+
+  /// Reads the destinations of an ordered relationship. Awakening is held, because awakened objects can change the list.
+  private func readOrder(_ index: Int) -> OrderedList? {
+    let hasChanges = toMany?[index].isChanged ?? false
     switch storedTargets(index, false) {
     case nil: return nil
     // The object was queried alone and has its own list.

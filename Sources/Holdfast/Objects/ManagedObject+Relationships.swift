@@ -287,20 +287,28 @@ extension ManagedObject {
   ///
   /// - Parameter readsTargets: Whether the caller is about to read the destinations themselves.
   final func targets(_ index: Int, readsTargets: Bool = false) -> TargetKeys {
-    if let toMany, toMany[index].base != .untouched {
-      if !toMany[index].isKnown {
-        // Keys that the store can't return now stay unknown, and recorded changes are kept.
-        if plan.toMany[index].isOrdered {
-          guard orderedList(index) != nil else { return .list([]) }
-        } else {
-          guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
-          fire(index, stored.withKeys { LinkList(copying: $0) })
-        }
-      }
-      return .list(toMany[index].keys)
-    }
+    if let toMany, toMany[index].isKnown { return .list(toMany[index].keys) }
     if index < 0 { return transientTargets(index) }
+    // The object may change the list while it is awakened.
+    _ = readRow
+    if isInaccessible { return .list([]) }
+    if let toMany, toMany[index].base != .untouched { return context.holdingAwakening { ownTargets(toMany, index, readsTargets) } }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
+  }
+
+  /// The keys of a to-many relationship's destinations, with recorded changes. Awakening is held, because awakened objects can make this
+  /// one a fault, or change the list.
+  private func ownTargets(_ states: ToManyStates, _ index: Int, _ readsTargets: Bool) -> TargetKeys {
+    if !states[index].isKnown {
+      // Keys that the store can't return now stay unknown, and recorded changes are kept.
+      if plan.toMany[index].isOrdered {
+        guard orderedList(index) != nil else { return .list([]) }
+      } else {
+        guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
+        fire(index, stored.withKeys { LinkList(copying: $0) })
+      }
+    }
+    return .list(states[index].keys)
   }
 
   /// The number of keys of a to-many relationship's destinations; as ``targets(_:readsTargets:)``, without copying a list.
@@ -322,6 +330,11 @@ extension ManagedObject {
   final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
+    // Awakened destinations can make this object a fault, which is then read in another group.
+    return context.holdingAwakening { storedTargets(index, in: group, readsTargets) }
+  }
+
+  private func storedTargets(_ index: Int, in group: RowGroup, _ readsTargets: Bool) -> TargetKeys? {
     if group.answer(index) == nil, context.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? context.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
     guard let siblings, let answer = siblings.answer else { return group.hasTooManyTargets ? targetsAlone(index) : nil }
