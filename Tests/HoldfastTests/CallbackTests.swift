@@ -131,16 +131,43 @@ import Testing
     override class var entityName: String { "Page" }
     var whenDeleted: ((ManagedObjectContext) -> Void)?
     override func prepareForDeletion() { whenDeleted?(managedObjectContext) }
+
+    static func model() throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [
+        EntityDescription("Book", relationships: [.toMany("pages", to: "Page", inverse: "book", deleteRule: .cascade)]),
+        EntityDescription("Page", relationships: [.toOne("book", to: "Book", inverse: "pages")]),
+      ])
+    }
+  }
+
+  /// The bug: the second book was deleted without its page.
+  @Test(arguments: TestStore.withChild) func aCallbackOfACascadeCannotSaveAPartOfIt(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Page.model(), classes: [Page.self]), context = try place.context()
+    let books = try (0..<2).map { _ in try context.insert(entityNamed: "Book") }, pages = books.map { _ in context.insert(Page.self) }
+    for (book, page) in zip(books, pages) { try page.setValue(book, forKey: "book") }
+    try context.save()
+    var codes: [PersistenceError.Code?] = []
+    for page in pages {
+      page.whenDeleted = { context in
+        do {
+          try context.save()
+          codes.append(nil)
+        } catch { codes.append((error as? PersistenceError)?.code) }
+      }
+    }
+    for book in books { context.delete(book) }
+    try context.processPendingChanges()
+    #expect(codes == [.saveInProgress, .saveInProgress] && pages.allSatisfy(\.isDeleted))
+    try context.save()
+    let saved = try place.context()
+    #expect(try saved.count(for: FetchRequest<Page>()) == 0)
+    #expect(try saved.count(for: FetchRequest<ManagedObject>(entityName: "Book")) == 0)
   }
 
   /// The bug: all pages were deleted nevertheless, without their book.
   @Test(arguments: TestStore.withChild, [true, false])
   func aCallbackOfACascadeMayRevertTheDeletion(_ store: TestStore, _ rollsBack: Bool) throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription("Book", relationships: [.toMany("pages", to: "Page", inverse: "book", deleteRule: .cascade)]),
-      EntityDescription("Page", relationships: [.toOne("book", to: "Book", inverse: "pages")]),
-    ])
-    let place = try store.makePlace(model: model, classes: [Page.self]), context = try place.context()
+    let place = try store.makePlace(model: Page.model(), classes: [Page.self]), context = try place.context()
     let book = try context.insert(entityNamed: "Book"), pages = (0..<4).map { _ in context.insert(Page.self) }
     for page in pages { try page.setValue(book, forKey: "book") }
     try context.save()

@@ -92,7 +92,7 @@ public struct PersistenceError: Error, Sendable {
     /// after others had removed it; see ``ManagedObject/isInaccessible``.
     public static let lostChanges = Code(rawValue: "lostChanges")
     /// A callback of a save or merge, such as ``ManagedObject/willSave()`` or a ``MergePolicy``, saved the context, or a handler of
-    /// ``ManagedObjectContext/onChange(_:)`` that a save called.
+    /// ``ManagedObjectContext/onChange(_:)`` that a save called, or ``ManagedObject/prepareForDeletion()`` in a cascade.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
     /// `willSave()` or a handler of ``ManagedObjectContext/onChange(_:)`` keeps changing further objects without end.
     public static let endlessSave = Code(rawValue: "endlessSave")

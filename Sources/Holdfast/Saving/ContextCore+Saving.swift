@@ -15,6 +15,12 @@ extension ContextCore {
         reason: "The context is being saved or is merging changes; a callback can't save it meanwhile. Save it when the call has returned, "
           + "or in a handler of onSave.")
     }
+    if deletions.areRulesRunning {
+      throw PersistenceError(
+        .saveInProgress,
+        reason: "Delete rules are being applied; a callback such as prepareForDeletion() can't save the context meanwhile, because that "
+          + "would save only some of the deletions. Save it later.")
+    }
     noticeRemovedStores()
     try refuseLoss()
     try settleUncertainSave()

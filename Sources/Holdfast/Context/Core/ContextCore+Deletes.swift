@@ -13,8 +13,11 @@ extension ContextCore {
     try readOutdatedLists()
     if !deletions.hasUnpropagated { return try noteUnreadEnds() }
     var done: [ManagedObject] = []
+    let wereRulesRunning = deletions.areRulesRunning
+    deletions.areRulesRunning = true
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer {
+      deletions.areRulesRunning = wereRulesRunning
       // A callback may have reverted deletions.
       done.removeAll { !staysDeleted($0) }
       noteOwnersWithoutInverse(of: done)

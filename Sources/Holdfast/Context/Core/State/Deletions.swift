@@ -18,6 +18,8 @@ final class Deletions {
   @exclusivity(unchecked) private(set) var generation = 0
   /// The objects whose delete rules have not been applied yet.
   @exclusivity(unchecked) private var unpropagated: [ManagedObject] = []
+  /// Whether delete rules are being applied. A callback that saved the context then would save a part of a cascade.
+  @exclusivity(unchecked) var areRulesRunning = false
   /// Whether any object was deleted since the last complete save, rollback or reset. If not, no object is marked as deleted.
   @exclusivity(unchecked) private(set) var hasMarkedObjects = false
 
