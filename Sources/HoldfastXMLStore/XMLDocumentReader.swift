@@ -359,8 +359,13 @@ final class XMLDocumentReader {
   // MARK: The end
 
   /// Checks the digest at the end of the file. It must be there exactly if the metadata contains its mark.
+  ///
+  /// Without the right digest, another program may have changed lists without their order keys.
   func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
-    if metadata.isSealed ? seal == .right : seal == .none { return }
+    if metadata.isSealed ? seal == .right : seal == .none {
+      if let mismatch = rows?.lengthMismatch { throw mismatch }
+      return
+    }
     if !allowsUnverified { throw errors.unverified() }
     rows?.noteUnverified()
   }

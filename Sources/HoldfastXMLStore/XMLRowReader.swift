@@ -46,6 +46,8 @@ final class XMLRowReader {
   /// The links of each relationship in `model.listed`, in document order, and their order keys.
   private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
+  /// The first list whose length differs from that of its order keys in the metadata; nil if there is none.
+  private(set) var lengthMismatch: StoreError?
   /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
   /// The links of each relationship in `model.stated`.
@@ -166,17 +168,22 @@ final class XMLRowReader {
     field = -1
     guard let builder else { return }
     if values.isTooLarge { throw damaged("The values of the object have more than 2 GiB together.") }
-    if notes.hasOrderKeys { try takeOrders() }
+    if notes.hasOrderKeys { takeOrders() }
     builder.append(values.row, key: key, version: notes.version(of: key))
     if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
   /// Replaces the object's default order keys with those in the metadata, if there are any.
-  private func takeOrders() throws {
+  ///
+  /// Another program that has changed a list keeps the metadata. If the length has changed, the list keeps the default keys.
+  private func takeOrders() {
     for (place, relationship) in loader.model.orderedRelationships.enumerated() {
       guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
       else { continue }
-      guard keys.count == linkCounts[listed] else { throw damaged("The number of order keys doesn't match the number of destinations.") }
+      guard keys.count == linkCounts[listed] else {
+        if lengthMismatch == nil { lengthMismatch = damaged("The number of order keys doesn't match the number of destinations.") }
+        continue
+      }
       orderKeys[listed].replaceSubrange((orderKeys[listed].count - keys.count)..., with: keys)
     }
   }

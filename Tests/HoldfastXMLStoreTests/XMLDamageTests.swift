@@ -84,4 +84,28 @@ import Testing
     #expect(file.refusal() == nil)
     #expect(try file.text().contains("Volume two"))
   }
+
+  /// The order keys of the shelf's books are in the metadata, which other programs keep.
+  @Test func aListThatAnotherProgramShortenedKeepsItsOrder() throws {
+    _ = try make()
+    let text = try file.text()
+    let shelf = try #require(text.firstMatch(of: /<object type="SHELF" id="(z\d+)">.*?name="books"[^>]*idrefs="(z\d+) ([^"]*)"/))
+    let rest = String(shelf.3)
+    #expect(text.contains("_HoldfastRows") && rest.split(separator: " ").count == 3)
+    var changed = text.replacingOccurrences(of: " idrefs=\"\(shelf.2) \(rest)\"", with: " idrefs=\"\(rest)\"")
+    let book = try #require(changed.range(of: " id=\"\(shelf.2)\">"))
+    let owner = try #require(changed.range(of: " idrefs=\"\(shelf.1)\"", range: book.upperBound..<changed.endIndex))
+    changed.removeSubrange(owner)
+    try file.write(XMLFile.sealed(changed))
+    for options in [XMLStoreOptions(), XMLFile.unverified] { #expect(file.refusal(options: options)?.code == .damaged) }
+    try file.write(changed)
+    #expect(file.refusal()?.code == .damaged)
+    for options in [XMLFile.unverified, XMLStoreOptions()] {
+      let context = try file.context(options: options)
+      let found = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first)
+      #expect(try found.ordered(forKey: "books").map { "z\($0.objectID.key)" }.joined(separator: " ") == rest)
+      try context.persistentStoreCoordinator.setMetadata([:])
+      try context.persistentStoreCoordinator.close()
+    }
+  }
 }
