@@ -302,6 +302,29 @@ import Testing
     }
   }
 
+  /// Another program doesn't know the table of values before and after changes.
+  @Test(arguments: [
+    ["DELETE FROM ACHANGE WHERE ZTRANSACTIONID < 3", "DELETE FROM ATRANSACTION WHERE Z_PK < 3"],
+    ["DELETE FROM ACHANGE", "DELETE FROM ATRANSACTION", "UPDATE Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_ENT > 16000"],
+    [
+      "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTION", "DROP TABLE ATRANSACTIONSTRING", "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000",
+    ],
+  ])
+  func valuesOfChangesThatAnotherProgramDeletedAreDeleted(_ statements: [String]) throws {
+    let first = try coordinator(keepsValues: true)
+    _ = try HistoryModel.fill(first, 3)
+    try first.close()
+    for sql in statements { _ = try SQL.rows(path, sql) }
+    let second = try coordinator(keepsValues: true), count = try second.fetchHistory().transactions.count
+    try HistoryModel.save("Rex", second)
+    let changes = try second.fetchHistory().changes
+    #expect(changes.count == count + 1 && changes.last?.valuesAfter?["name"] == .string("Rex"))
+    #expect(changes.allSatisfy { $0.valuesBefore == nil })
+    #expect(try second.deleteHistory(upTo: nil) == count + 1)
+    try second.close()
+    #expect(try SQL.rows(path, "SELECT Z_PK FROM HOLDFASTHISTORYVALUES").isEmpty)
+  }
+
   // MARK: Files without a history
 
   private func statements(

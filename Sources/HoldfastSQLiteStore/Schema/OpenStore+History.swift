@@ -20,6 +20,8 @@ extension OpenStore {
       try writer.begin(.immediate)
       if try !HistoryTables.exist(writer) {
         for sql in HistoryTables.creation(tombstoneCount: history.plan.tombstoneCount) { try writer.runScript(sql) }
+        // The values of a history that another program has removed would become those of new changes.
+        if try HistoryTables.hasValues(writer) { try writer.runScript("DELETE FROM \(HistoryTables.values)") }
       }
       if maximum != nil { try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer) }
       try writer.commit()

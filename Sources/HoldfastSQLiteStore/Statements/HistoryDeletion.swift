@@ -19,11 +19,16 @@ struct HistoryDeletion {
     guard try find.step() else { return 0 }
     let first = find.int64(0)
     find.reset()
-    if try HistoryTables.hasValues(writer) {
+    let hasValues = try HistoryTables.hasValues(writer)
+    if hasValues {
       try run(
         "DELETE FROM \(HistoryTables.values) WHERE Z_PK IN (SELECT Z_PK FROM ACHANGE WHERE ZTRANSACTIONID < ?1)", first)
     }
     try run("DELETE FROM ACHANGE WHERE ZTRANSACTIONID < ?1", first)
+    if hasValues {
+      // Another program that deletes history, such as Core Data, leaves the values of its changes.
+      try run("DELETE FROM \(HistoryTables.values) WHERE Z_PK < ifnull((SELECT min(Z_PK) FROM ACHANGE), ?1)", .max)
+    }
     try run("DELETE FROM ATRANSACTION WHERE Z_PK < ?1", first)
     let count = writer.changes
     try deleteUnusedTexts()

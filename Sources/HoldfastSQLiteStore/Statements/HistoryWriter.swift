@@ -176,8 +176,11 @@ final class HistoryWriter {
     let name =
       table == HistoryTables.changeNumber
       ? "ACHANGE" : table == HistoryTables.transactionNumber ? "ATRANSACTION" : "ATRANSACTIONSTRING"
+    // It may also have deleted changes, but not their values. A new change with such a key would have two rows of values.
+    let hasValues = table == HistoryTables.changeNumber && plan.keepsValues
+    let values = hasValues ? ", (SELECT ifnull(max(Z_PK), 0) FROM \(HistoryTables.values))" : ""
     let update = try writer.statement(
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(name))) + ?1 "
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(name))\(values)) + ?1 "
         + "WHERE Z_ENT = ?2")
     update.bind(count, at: 1)
     update.bind(table, at: 2)
