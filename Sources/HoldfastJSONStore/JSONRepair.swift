@@ -30,10 +30,14 @@ extension JSONFormat: RepairableFormat {
       return TextRecovery(text, model: model, path: path, memory: memory) { try parsing.read($0, into: $1) }
     }
     let runs = try lines.runs(model) { try recovery([$0]).fits($0) }
-    text.damagedPlaceCount += lines.damagedNameCount(model)
+    text.damagedPlaceCount += lines.damagedNameCount(model) + (lines.hasEnd ? 0 : 1)
     report.unreadableCount += lines.runs.reduce(0) { $0 + $1.objects.count } - runs.reduce(0) { $0 + $1.objects.count }
     var recovery = recovery(runs)
-    let loader = try recovery.run(&report)
+    let count = report.damagedPlaceCount, loader = try recovery.run(&report)
+    // Another program may have written the end in another form. Then the entire file was read, and no damaged place was added.
+    if !lines.hasEnd && report.damagedPlaceCount > count {
+      report.notes.append("The end of the file is missing or damaged. It isn't known how many objects were there.")
+    }
     return RecoveredContents(loader, report)
   }
 
@@ -97,6 +101,8 @@ struct JSONLines {
   private(set) var runs: [DamagedText.Run] = []
   /// The number of lines that are neither.
   private(set) var damagedPlaceCount = 0
+  /// Whether there is a line that ends the list of entities.
+  private(set) var hasEnd = false
   private let bytes: [UInt8]
 
   private static let entities = Array("\"entities\":{".utf8)
@@ -130,7 +136,9 @@ struct JSONLines {
         wasDamaged = line.contains { $0 < UInt8(ascii: " ") }
         let object = start..<(line.last == UInt8(ascii: ",") ? line.endIndex - 1 : line.endIndex)
         runs[runs.count - 1].objects.append(object)
-      } else if !Self.isEnd(line) {
+      } else if Self.isEnd(line) {
+        if line.first == UInt8(ascii: "}") { hasEnd = true }
+      } else {
         damagedPlaceCount += 1
         wasDamaged = true
       }

@@ -24,7 +24,11 @@ extension XMLFormat: RepairableFormat {
     text.damagedPlaceCount = objects.damagedPlaceCount
     let parsing = unverified
     var recovery = TextRecovery(text, model: model, path: path, keySpace: keySpace, memory: memory) { try parsing.read($0, into: $1) }
-    let loader = try recovery.run(&report)
+    let count = report.damagedPlaceCount, loader = try recovery.run(&report)
+    // Another program may have written the end in another form. Then the entire file was read, and no damaged place was added.
+    if !objects.hasEnd && report.damagedPlaceCount > count {
+      report.notes.append("The end of the file is missing or damaged. It isn't known how many objects were there.")
+    }
     return RecoveredContents(loader, report)
   }
 
@@ -85,8 +89,10 @@ struct XMLObjects {
   /// Everything before the first object.
   let header: [UInt8]
   private(set) var ranges: [Range<Int>] = []
-  /// The number of objects without a beginning or an end, and of other places between objects.
+  /// The number of objects without a beginning or an end, and of other places between objects, or behind the last one.
   private(set) var damagedPlaceCount = 0
+  /// Whether there is a tag that ends the document.
+  let hasEnd: Bool
 
   private static let begins = Array("<object ".utf8)
   private static let ends = Array("</object>".utf8)
@@ -94,7 +100,8 @@ struct XMLObjects {
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
     let tags = bytes.tags(Self.begins, Self.ends)
-    let last = bytes.lastIndex(of: Array("</database>".utf8)) ?? bytes.count
+    let found = bytes.lastIndex(of: Array("</database>".utf8)), last = found ?? bytes.count
+    hasEnd = found != nil
     header = Array(bytes[..<(tags.first { !$0.isEnd }?.place ?? last)])
     var start: Int?, end = header.count
     for tag in tags where tag.place >= header.count {
@@ -112,7 +119,9 @@ struct XMLObjects {
         end = tag.place
       }
     }
-    if start != nil || end > last || bytes[end..<last].contains(where: { !" \t\r\n".utf8.contains($0) }) { damagedPlaceCount += 1 }
+    if start != nil || end > last || !hasEnd || bytes[end..<last].contains(where: { !" \t\r\n".utf8.contains($0) }) {
+      damagedPlaceCount += 1
+    }
   }
 
   /// The store's UUID in a damaged header.

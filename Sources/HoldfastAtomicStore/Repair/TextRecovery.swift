@@ -106,6 +106,8 @@ public struct TextRecovery {
     }
     report.damagedPlaceCount += text.damagedPlaceCount
     report.unreadableCount += unreadableCount
+    // The file as a whole can't be read, so something else is damaged, for example behind the last object.
+    if report.isComplete { report.damagedPlaceCount = 1 }
     report.estimatedLostCount += estimatedLostCount(selection.flatMap { Array($0.objects) })
     let loader = loader
     try read(FileReader(text.document(text.header, selection), path: path), loader)

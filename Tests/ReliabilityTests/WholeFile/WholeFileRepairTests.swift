@@ -130,6 +130,21 @@ import Testing
     }
   }
 
+  /// No object is damaged, and nothing else is beside the objects. The bug: the report said that nothing was damaged.
+  @Test(arguments: [Kind.json, .xml]) func RE6_aFileThatEndsBehindAnObjectIsNotComplete(_ kind: Kind) throws {
+    let bytes = try #require(try Self.smallOriginals.get()[kind]).bytes
+    let places = TestBytes.places(of: Array((kind == .json ? ",\n{\"$key\":" : "\n<object type=").utf8), in: bytes)
+    let place = try #require(places.isEmpty ? nil : places[places.count / 2])
+    for end in place...place + 2 {
+      let (report, lost) = try repair(kind, Array(bytes[..<end]), isSmall: true, model: Archive.model, "\(end) of \(bytes.count) bytes")
+      #expect(!lost.isEmpty && !report.isComplete, "\(lost.count) lost; \(report)")
+      #expect(report.notes.contains { $0.contains("end of the file") }, "\(report)")
+    }
+    // Only a part of the digest is missing.
+    let (report, lost) = try repair(kind, Array(bytes.dropLast(8)), isSmall: true, model: Archive.model, "without the digest")
+    #expect(lost.isEmpty && report.damagedPlaceCount == 1 && !report.isComplete, "\(report)")
+  }
+
   /// Replaces the first occurrence of a text in a small file, and repairs it.
   private func repair(_ kind: Kind, replacing text: String, by new: String, model: ManagedObjectModel? = nil) throws -> (
     report: RepairReport, lost: Set<String>
