@@ -97,6 +97,8 @@ final class SoundSections {
   private(set) var damagedPlaceCount = 0
   private let file: FileBytes
   private let errors: BinaryErrors
+  /// Why the first bytes of an encrypted file that were lost can't be read.
+  private var failure: StoreError?
 
   init(_ file: FileBytes, _ errors: BinaryErrors) throws {
     (self.file, self.errors) = (file, errors)
@@ -111,7 +113,9 @@ final class SoundSections {
     }
     damagedPlaceCount = 1
     try findEntries()
-    guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else { throw errors.notAStore() }
+    guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else {
+      throw failure ?? errors.notAStore()
+    }
   }
 
   /// The generation number in the footer; nil if it is lost. A number above 2^40 is damage, because it counts saves.
@@ -189,9 +193,12 @@ final class SoundSections {
 
   private func bytes(at offset: Int64, _ count: Int) throws -> [UInt8]? {
     guard offset >= 0, count >= 0, Int64(count) <= file.byteCount - offset else { return nil }
-    var bytes = [UInt8](repeating: 0, count: count)
-    try bytes.withUnsafeMutableBytes { try file.read(at: offset, into: $0, operation: errors.operation) }
-    return bytes
+    do { return try file.intactBytes(at: offset, count: count, operation: errors.operation) } catch let error as StoreError
+      where error.code == .damaged
+    {
+      failure = failure ?? error
+      return nil
+    }
   }
 
   /// The bytes of the only section of a kind; nil if it is lost.

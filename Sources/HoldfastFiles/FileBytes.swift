@@ -46,4 +46,31 @@ public final class FileBytes: Sendable {
         reason: "Another program truncated the file while it was open. Close the store and restore the file from a backup.")
     }
   }
+
+  /// Returns bytes for a repair: zeros where an encrypted file is damaged.
+  ///
+  /// - Parameters:
+  ///   - offset: The offset of the first byte.
+  ///   - count: The number of bytes. They can't extend past the end of the file.
+  ///   - operation: The current operation as a verb phrase, for error messages.
+  /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``read(at:into:operation:)``, and `damaged` only if none of the bytes can be read.
+  public func intactBytes(at offset: Int64, count: Int, operation: String) throws -> [UInt8] {
+    var result = [UInt8](repeating: 0, count: count), place = 0, failure: StoreError?, isIntact = false
+    while place < count {
+      let rest = Self.pieceByteCount - Int((offset + Int64(place)) % Int64(Self.pieceByteCount))
+      let range = place..<min(place + rest, count)
+      do {
+        try result.withUnsafeMutableBytes {
+          try read(at: offset + Int64(range.lowerBound), into: UnsafeMutableRawBufferPointer(rebasing: $0[range]), operation: operation)
+        }
+        isIntact = true
+      } catch let error as StoreError where error.code == .damaged { failure = failure ?? error }
+      place = range.upperBound
+    }
+    if let failure, !isIntact { throw failure }
+    return result
+  }
+
+  /// The size of what can be damaged alone: the contents of a chunk of an encrypted file.
+  private static let pieceByteCount = 16_384
 }

@@ -83,6 +83,22 @@ public final class FileReader {
     }
   }
 
+  /// Reads the rest of the file for a repair: zeros where an encrypted file is damaged.
+  ///
+  /// - Throws: The errors of ``next()``, and `damaged` only if none of the bytes can be read.
+  public func rest() throws -> [UInt8] {
+    let start = offset
+    var found: [UInt8] = []
+    found.reserveCapacity(Int(clamping: byteCount - start))
+    do throws(StoreError) {
+      while let chunk = try next() { found += chunk }
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return try bytes.intactBytes(at: start, count: Int(clamping: byteCount - start), operation: operation)
+    }
+    return found
+  }
+
   /// Starts over with the first chunk.
   public func rewind() { offset = 0 }
 

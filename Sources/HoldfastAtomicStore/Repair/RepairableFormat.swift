@@ -110,15 +110,3 @@ extension StoreError {
       reason: "The store's model can't be read. Pass the model with which the store was created.")
   }
 }
-
-extension FileReader {
-  /// Reads the rest of the file.
-  ///
-  /// - Throws: The errors of `next()`.
-  public func rest() throws(StoreError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Int(clamping: byteCount))
-    while let chunk = try next() { bytes += chunk }
-    return bytes
-  }
-}

@@ -110,6 +110,30 @@ import Testing
     }
     #expect(error?.code == .damaged && error?.path == gallery.path && error?.reason.contains("Restore the file from a backup") == true)
   }
+
+  /// The bug: the repair ended with the error of the damaged chunk.
+  @Test(arguments: FileStore.wholeFile) func aRepairRecoversWhatCanBeDecrypted(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), repaired = gallery.folder.file("repaired.store")
+    let context = try Gallery.context(description(gallery))
+    for number in 1...300 as ClosedRange<Int64> { Gallery.insert(number, Gallery.bytes(number, 900), context) }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    var bytes = TestFile.read(gallery.path)
+    bytes[bytes.count / 2] ^= 1
+    TestFile.write(bytes, to: gallery.path)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(description(gallery), to: description(gallery, path: repaired))
+    let found = try Gallery.context(description(gallery, path: repaired)), photos = try Gallery.photos(found)
+    #expect((150..<300).contains(photos.count) && report.objectCount == photos.count && !report.isComplete, "\(report)")
+    for photo in photos { #expect(photo.image == Gallery.bytes(photo.number, 900)) }
+    try found.persistentStoreCoordinator.close()
+    // Without the header, nothing can be decrypted.
+    bytes[20] ^= 1
+    TestFile.write(bytes, to: gallery.path)
+    let second = description(gallery, path: gallery.folder.file("second.store"))
+    let error = storeError { try PersistentStoreCoordinator.repairPersistentStore(description(gallery), to: second) }
+    #expect(error?.code == .damaged && error?.reason.contains("header of the encrypted file") == true)
+    #expect(!gallery.folder.exists("second.store"))
+  }
 }
 
 private func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
