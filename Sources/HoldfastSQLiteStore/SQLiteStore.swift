@@ -199,12 +199,13 @@ public final class SQLiteStore: IncrementalStore {
   private func verify(_ options: RequestOptions) throws {
     let operation = VerificationRequest.operation, view = try SQLiteReadView(.latest, of: try opened(operation), options)
     defer { view.end() }
+    func damaged(_ what: String) -> StoreError {
+      StoreError(.damaged, operation: operation, path: path, reason: "\(what) Restore the file from a backup, or repair it.")
+    }
     let found = try view.read(operation, needsTransaction: false, options) { try $0.string("PRAGMA integrity_check(1)") } ?? "ok"
-    if found == "ok" { return }
-    throw StoreError(
-      .damaged, operation: operation, path: path,
-      reason: "SQLite's integrity check found: \(found.split(separator: "\n").joined(separator: " ")). Restore the file from a backup, or "
-        + "repair it.")
+    if found != "ok" { throw damaged("SQLite's integrity check found: \(found.split(separator: "\n").joined(separator: " ")).") }
+    let table = try view.read(operation, needsTransaction: false, options) { try view.store.schema.tableWithUnknownEntities($0) }
+    if let table { throw damaged("The table \(table) contains an object of an unknown entity (Z_ENT), so no request finds it.") }
   }
 
   private func history(_ request: HistoryRequest, _ options: RequestOptions) throws -> HistoryTransactions {

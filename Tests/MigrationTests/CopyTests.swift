@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastSQLiteStore
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -160,6 +161,21 @@ import Testing
     let before = try place.folder.snapshot(), digest = try PersistentStoreCoordinator.graphDigest(of: place.description, model: model)
     #expect(try PersistentStoreCoordinator.verifyPersistentStore(place.description, model: model) == digest && digest.objectCount == 8)
     #expect(try place.folder.snapshot() == before)
+  }
+
+  /// Requests select rows by their entities, so none finds such an object. The bug: the store passed as undamaged.
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func anObjectOfAnUnknownEntityIsDamage(_ store: MigratedStore) throws {
+    let model = try everything(), place = MigratedStore.Place(store), repaired = StoreDescription.sqlite(at: place.folder.file("Other"))
+    try fill(place, model)
+    _ = try SQL.rows(place.path, "UPDATE ZANIMAL SET Z_ENT = Z_ENT + 64 WHERE Z_PK = (SELECT MIN(Z_PK) FROM ZANIMAL)")
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.verifyPersistentStore(place.description, model: model)
+    }
+    #expect(error?.code == .damaged && error?.reason.contains("ZANIMAL") == true, "\(error.map { "\($0)" } ?? "")")
+    // As the advice says.
+    let report = try PersistentStoreCoordinator.repairPersistentStore(place.description, to: repaired, model: model)
+    #expect(report.unreadableCount == 1 && report.objectCount == 7, "\(report)")
+    #expect(try PersistentStoreCoordinator.verifyPersistentStore(repaired, model: model).objectCount == 7)
   }
 
   @Test(arguments: MigratedStore.allCases) func aStoreThatDoesNotExistIsNotCreated(_ store: MigratedStore) throws {

@@ -68,7 +68,7 @@ extension PersistentStoreCoordinator {
   ///
   /// Besides all objects, values, external files and relationships, it verifies what reading them doesn't need:
   ///
-  /// - SQLite stores: indexes and constraints, by SQLite's integrity check.
+  /// - SQLite stores: indexes and constraints, by SQLite's integrity check, and that each object's entity is known.
   /// - Binary stores: indexes and inverse links.
   /// - Other stores: as far as they answer a ``/HoldfastStore/VerificationRequest``.
   ///

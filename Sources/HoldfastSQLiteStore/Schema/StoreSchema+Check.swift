@@ -9,6 +9,17 @@ extension StoreSchema {
     for root in model.entities where root.superentityIndex == nil { try checkColumns(root) }
   }
 
+  /// The name of a table that contains rows of none of its entities; nil if there is none. Requests select rows by their entities.
+  func tableWithUnknownEntities(_ connection: SQLiteConnection) throws(StoreError) -> String? {
+    for root in model.entities where root.superentityIndex == nil && tables[root.index].isShared {
+      if missingEntities.contains(where: { root.familyIndexes.contains($0) }) { continue }
+      let name = tables[root.index].name, numbers = root.concreteIndexes.map { String(tables[$0].number) }.joined(separator: ", ")
+      let condition = "Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers))"
+      if try connection.int64("SELECT 1 FROM \(SQLName.quoted(name)) WHERE \(condition) LIMIT 1") != nil { return name }
+    }
+    return nil
+  }
+
   /// Refuses a model in which two elements would have the same table.
   private func checkTables() throws(StoreError) {
     var owners: [String: String] = [:]
