@@ -134,19 +134,32 @@ struct XMLObjects {
 }
 
 extension Array<UInt8> {
-  /// The places of two texts that begin with `<`, in order.
+  /// The places of two texts that begin with `<`, in order, without those in comments.
   fileprivate func tags(_ begins: [UInt8], _ ends: [UInt8]) -> [(place: Int, isEnd: Bool)] {
     var found: [(place: Int, isEnd: Bool)] = []
-    var place = startIndex
+    var place = startIndex, mayHaveComments = true
     while let next = self[place...].firstIndex(of: UInt8(ascii: "<")) {
       place = next + 1
-      if self[next...].starts(with: begins) {
+      if mayHaveComments, self[next...].starts(with: "<!--".utf8) {
+        // Without an end, it is damage, and so are all behind it.
+        if let end = endOfComment(from: next + 4) { place = end } else { mayHaveComments = false }
+      } else if self[next...].starts(with: begins) {
         found.append((next, false))
       } else if self[next...].starts(with: ends) {
         found.append((next, true))
       }
     }
     return found
+  }
+
+  /// The place behind the next end of a comment.
+  private func endOfComment(from start: Int) -> Int? {
+    var place = start
+    while let next = self[place...].firstIndex(of: UInt8(ascii: "-")) {
+      place = next + 1
+      if self[next...].starts(with: "-->".utf8) { return next + 3 }
+    }
+    return nil
   }
 
   /// The place of the last occurrence of a text that begins with `<`.

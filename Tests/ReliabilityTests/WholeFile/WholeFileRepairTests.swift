@@ -145,6 +145,19 @@ import Testing
     #expect(lost.isEmpty && report.damagedPlaceCount == 1 && !report.isComplete, "\(report)")
   }
 
+  /// The bug: if another place was damaged, the objects in comments were recovered as well.
+  @Test func RE6_anObjectInACommentIsNotRecovered() throws {
+    let bytes = try #require(try Self.smallOriginals.get()[.xml]).bytes
+    let places = TestBytes.places(of: Array("\n<object type=".utf8), in: bytes)
+    try #require(places.count > 20)
+    var text = Array(bytes[..<places[10]]) + Array("\n<!--".utf8) + Array(bytes[places[10]..<places[11]])
+    text += Array("-->".utf8) + Array(bytes[places[11]...])
+    // The beginning of another object.
+    text[places[5] + 3] = 0
+    let (report, lost) = try repair(.xml, text, isSmall: true, model: Archive.model, "a comment")
+    #expect(lost.count == 2 && !report.isComplete, "\(lost.count) lost; \(report)")
+  }
+
   /// Replaces the first occurrence of a text in a small file, and repairs it.
   private func repair(_ kind: Kind, replacing text: String, by new: String, model: ManagedObjectModel? = nil) throws -> (
     report: RepairReport, lost: Set<String>
