@@ -129,6 +129,17 @@ import Testing
     #expect(try dogs.map { try (later.existingObject(with: $0.objectID) as? Dog)?.name } == ["REX", "BELLO", "FIDO"])
   }
 
+  /// The bug: handlers of changes weren't called after the save.
+  @Test(arguments: TestStore.allCases) func objectsWithOtherValuesInTheReceiptAreReportedAsRefreshed(_ store: TestStore) throws {
+    let (context, _, trigger) = try open(store), dog = context.dog("rex"), other = context.dog("MAX")
+    trigger.state.withLock { $0.normalises = true }
+    var heard: [ObjectChanges] = []
+    let observation = context.onChange { _, changes in heard.append(changes) }
+    try context.save()
+    #expect(dog.name == "REX" && other.name == "MAX" && heard == [ObjectChanges(refreshed: [dog.objectID])])
+    withExtendedLifetime(observation) {}
+  }
+
   /// The store saves the values of a child, and chooses other versions. What the parent changes itself is a conflict nevertheless.
   @Test(arguments: TestStore.allCases) func aVersionThatTheStoreChoosesIsNoConflictForAChild(_ store: TestStore) throws {
     let (parent, _, trigger) = try open(store), child = ManagedObjectContext(parent: parent)

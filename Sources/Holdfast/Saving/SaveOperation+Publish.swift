@@ -14,11 +14,31 @@ extension SaveOperation {
       for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
     }
     for part in parts where part.isCommitted {
+      findRecomputed(part)
       for (batch, objects) in part.published { publish(batch, objects, settles: isOnePass) }
       showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }
       for object in part.deleted { context.detach(object) }
       context.forgetRows(referencing: part.deleted)
+    }
+    // By now new objects have their permanent IDs.
+    for object in recomputed where !object.isDeleted { context.observers?.noteRefresh(object) }
+  }
+
+  /// Finds the written objects whose saved rows have values that they haven't shown: derived ones, or those that the store has changed.
+  ///
+  /// Call it before the objects get the rows.
+  private func findRecomputed(_ part: StoreChanges) {
+    guard context.observers?.hearChanges == true else { return }
+    recomputed += part.changedByStore
+    guard let derivations = context.graph.derivations else { return }
+    for (batch, objects) in part.published {
+      guard let first = objects.first else { continue }
+      let slots = derivations.slots[first.flags.entityIndex], kinds = first.entity.layout.kinds
+      if slots.isEmpty { continue }
+      for (place, object) in objects.enumerated() {
+        if let row = object.row, !row.hasSameValues(as: batch.pointer(place), in: slots, kinds) { recomputed.append(object) }
+      }
     }
   }
 

@@ -29,8 +29,10 @@ extension StoreChanges {
       for index in 0..<batch.count {
         let row = batch.pointer(index)
         if let found = saved[entity]?.removeValue(forKey: row.key) {
+          let object = objects[objects.startIndex + index]
           withExtendedLifetime(found) {
-            noteVersion(of: objects[objects.startIndex + index], row, found.pointer)
+            noteVersion(of: object, row, found.pointer)
+            if !row.hasSameValues(as: found.pointer, object.entity.layout) { changedByStore.append(object) }
             builder.append(found.pointer)
           }
         } else {

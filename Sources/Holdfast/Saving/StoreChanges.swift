@@ -21,6 +21,8 @@ final class StoreChanges {
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ArraySlice<ManagedObject>)] = []
   /// Whether the store's receipt has replaced some of these rows.
   var hasOtherRows = false
+  /// The objects for which the store's receipt has a row with other values.
+  var changedByStore: [ManagedObject] = []
   /// The versions that the store has chosen for rows which have the values of the request, except derived ones.
   var chosenVersions: [ObjectIdentifier: RowVersion] = [:]
   /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.

@@ -179,6 +179,21 @@ import Testing
     #expect(told.contains(dog.objectID) && dog["walkCount"] == .int64(0))
   }
 
+  /// The bug: handlers received only the objects that the save hadn't written.
+  @Test func `changed and new objects whose derived values the save computes are reported as refreshed`() throws {
+    let place = try place(.memory), context = try place.context(), dog = try context.all("Dog")[0]
+    var told: [ObjectChanges] = []
+    let observation = context.onChange { _, changes in told.append(changes) }
+    defer { observation.cancel() }
+    dog["name"] = .string("Max")
+    let new = context.make("Dog", ["name": .string("New")])
+    try context.save()
+    #expect(dog["upperName"] == .string("MAX") && new["upperName"] == .string("NEW"))
+    let (first, last) = (try #require(told.first), try #require(told.last))
+    #expect(told.count == 2 && first.updated == [dog.objectID] && first.inserted.count == 1 && first.refreshed.isEmpty)
+    #expect(last.updated.isEmpty && Set(last.refreshed).isSuperset(of: [dog.objectID, new.objectID]))
+  }
+
   /// A store without versions of its own may have rows of version 0, whose values are compared instead.
   ///
   /// The bug: the new count made such a row one that others had changed, and the policy discarded the context's own change.
