@@ -212,6 +212,24 @@ import Testing
     #expect(other.age == 10)
   }
 
+  /// The bug: all contexts merged them, except for the one that had saved.
+  @Test(arguments: TestStore.allCases, [true, false])
+  func theSavingContextMergesOtherObjectsThatTheStoreChanged(_ store: TestStore, isNamed: Bool) throws {
+    let (context, _, trigger) = try open(store == .second ? .memory : store)
+    context.automaticallyMergesChanges = true
+    let dog = context.dog("rex"), other = context.dog("max", age: 3)
+    try context.save()
+    trigger.state.withLock { ($0.other, $0.namesOther) = ((other.objectID.key, 9), isNamed) }
+    dog.age = 5
+    try context.save()
+    trigger.state.withLock { $0.other = nil }
+    try context.processPendingChanges()
+    #expect(other.age == 9)
+    other.age += 1
+    try context.save()
+    #expect(other.age == 10)
+  }
+
   @Test func aReceiptWithARowThatWasNotSavedIsAnErrorAfterTheSave() throws {
     let (context, _, trigger) = try open(.sqlite)
     let dog = context.dog("rex"), other = context.dog("max", age: 3)

@@ -62,8 +62,9 @@ extension ManagedObjectContext {
 
   /// Whether the context merges what other contexts and processes save, as ``mergeChanges(from:)`` does. Defaults to false.
   ///
-  /// It merges saves of all contexts of its coordinator, and changes by other processes that stores report. A child merges what its siblings
-  /// save, and what its parent saves, merges and discards.
+  /// It merges saves of all contexts of its coordinator, and changes by other processes that stores report. After its own save, it merges
+  /// what the store itself has changed in other objects. A child merges what its siblings save, and what its parent saves, merges and
+  /// discards.
   ///
   /// The view context and a ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their
   /// next save, ``processPendingChanges()``, or fetch that includes pending changes.

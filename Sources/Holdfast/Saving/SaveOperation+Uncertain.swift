@@ -138,6 +138,7 @@ extension SaveOperation {
     changes.mayIncludeOthers = others.mayIncludeOthers
     if !others.isEmpty { changes.announcer.value = nil }
     committedChanges.append(changes)
+    mergeLater(others, of: uncertain.part.store)
     coordinator.saveListeners.announce(changes, except: context.merging.inbox)
   }
 }

@@ -141,6 +141,7 @@ final class SaveListeners: Sendable {
 extension SaveOperation {
   /// Notifies listeners of the committed changes, store by store.
   func announce() {
+    for part in parts where part.isCommitted { mergeLater(part.others, of: part.store) }
     let isHeard = context.observers?.hearSaves == true
     if coordinator.saveListeners.isEmpty(besides: context.merging.inbox) && !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
@@ -149,6 +150,17 @@ extension SaveOperation {
       committedChanges.append(changes)
       coordinator.saveListeners.announce(changes, except: context.merging.inbox)
     }
+  }
+
+  /// Makes the context merge what the store itself has changed during the save, if it merges automatically.
+  ///
+  /// It doesn't receive its own saves, whose changes name these objects for others.
+  func mergeLater(_ others: StoreChange, of store: PersistentStore) {
+    guard let inbox = context.merging.inbox, !others.isEmpty else { return }
+    inbox.add(
+      SavedChanges(
+        storeIdentifier: store.identifier, contextName: "", inserted: others.inserted, updated: others.updated, deleted: others.deleted,
+        mayIncludeOthers: others.mayIncludeOthers))
   }
 }
 
