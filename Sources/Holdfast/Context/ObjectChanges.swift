@@ -16,7 +16,8 @@ public struct ObjectChanges: Sendable, Hashable {
   public var updated: [ManagedObjectID]
   /// The objects that the next save will delete, or that this save deleted, or that a merge found deleted elsewhere.
   ///
-  /// New objects that were deleted before the handler received them are in no list.
+  /// A merge also reports those that the context doesn't have, as in ``inserted``. New objects that were deleted before the handler
+  /// received them are in no list.
   public var deleted: [ManagedObjectID]
   /// The objects that were refreshed, or whose changes were rolled back.
   public var refreshed: [ManagedObjectID]
@@ -95,10 +96,15 @@ final class ContextObservers {
   private var invalidated: [ManagedObjectID] = []
   /// The new IDs of objects, by former ID, for ``refreshed`` and ``otherEnds``.
   private var newIDs: [ManagedObjectID: ManagedObjectID] = [:]
-  /// The objects that were found to be deleted by another context or process.
-  private var removed: [ManagedObjectID] = []
-  /// The objects that were found to be inserted by another context or process.
-  private var insertedElsewhere: [ManagedObjectID] = []
+  /// The objects that were found to be inserted or deleted by another context or process, in this order.
+  private var changedElsewhere: [ChangeElsewhere] = []
+
+  private struct ChangeElsewhere {
+    let id: ManagedObjectID
+    let isInserted: Bool
+    /// Whether the context had the object, so that the program may show it.
+    var wasHere = false
+  }
   /// A notification, and the handlers that haven't received it yet.
   private struct Delivery {
     let changes: ObjectChanges
@@ -231,12 +237,18 @@ final class ContextObservers {
 
   /// Records that another context or process deleted an object.
   func noteRemoval(_ object: ManagedObject) {
-    if hearChanges && !object.flags.contains(.toldDeleted) { removed.append(object.id) }
+    if !hearChanges || object.flags.contains(.toldDeleted) { return }
+    changedElsewhere.append(ChangeElsewhere(id: object.id, isInserted: false, wasHere: true))
   }
 
   /// Records objects that another context or process inserted.
   func noteMergedInsertions(_ ids: [ManagedObjectID]) {
-    if hearChanges { insertedElsewhere += ids }
+    if hearChanges { changedElsewhere += ids.map { ChangeElsewhere(id: $0, isInserted: true) } }
+  }
+
+  /// Records objects that another context or process deleted, and that aren't in this context.
+  func noteMergedDeletions(_ ids: [ManagedObjectID]) {
+    if hearChanges { changedElsewhere += ids.map { ChangeElsewhere(id: $0, isInserted: false) } }
   }
 
   /// Records a rollback. Pending changes are dropped.
@@ -271,15 +283,34 @@ final class ContextObservers {
     otherEnds = []
   }
 
+  /// Adds what others have inserted and deleted. Objects that were inserted and deleted again are in no list, unless the context had them.
+  private func takeChangedElsewhere(into changes: inout ObjectChanges) {
+    if changedElsewhere.isEmpty { return }
+    var exists: [ManagedObjectID: (before: Bool, now: Bool)] = [:]
+    for change in changedElsewhere {
+      exists[change.id] = (before: exists[change.id]?.before ?? !change.isInserted, now: change.isInserted)
+    }
+    for change in changedElsewhere {
+      guard let known = exists[change.id] else { continue }
+      if change.isInserted {
+        if known.now { changes.inserted.append(change.id) }
+      } else if known.before || change.wasHere {
+        changes.deleted.append(change.id)
+      }
+    }
+    changedElsewhere = []
+  }
+
   /// Returns the pending changes and removes them. The next change of each object is recorded again.
   func take() -> ObjectChanges {
     if !newIDs.isEmpty {
       (refreshed, otherEnds) = (refreshed.map(present), otherEnds.map(present))
       newIDs = [:]
     }
-    var changes = ObjectChanges(inserted: insertedElsewhere, deleted: removed, refreshed: refreshed, invalidated: invalidated)
+    var changes = ObjectChanges(refreshed: refreshed, invalidated: invalidated)
+    takeChangedElsewhere(into: &changes)
     let objects = noted
-    (noted, refreshed, invalidated, removed, insertedElsewhere) = ([], [], [], [], [])
+    (noted, refreshed, invalidated) = ([], [], [])
     let known = Set(changes.refreshed)
     var seen: Set<ObjectIdentifier> = []
     // After a save between two notifications, an object may be in the list twice.

@@ -52,7 +52,7 @@ extension ContextCore {
   /// - Parameter showsAgain: Whether objects are shown again that had been deleted. Lists in memory may contain them, although the store's
   ///   don't.
   private func merge(_ changes: SavedChanges, showsAgain: Bool) throws {
-    let isAnnounced = isAnnounced(changes)
+    let isAnnounced = isAnnounced(changes), unregistered = unregisteredDeletions(changes)
     if !isAnnounced { discardCachedRows(changes) }
     let namesOwners = isAnnounced && !showsAgain
     leaveGeneration()
@@ -77,6 +77,7 @@ extension ContextCore {
     if !namesOwners { try forgetLists(leadingTo: changes) }
     observers?.noteMergedInsertions(
       changes.inserted.filter { places.key(of: $0) != nil && persistentStoreCoordinator.model.entity(named: $0.entityName) != nil })
+    observers?.noteMergedDeletions(unregistered)
     children?.report(
       StoreChange(
         inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted, mayIncludeOthers: changes.mayIncludeOthers))
@@ -168,6 +169,18 @@ extension ContextCore {
       if let last, let key = places.key(of: id), let object = registered(last.entity, key), !isOfRemovedStore(key) { found.insert(object) }
     }
     return found
+  }
+
+  /// The IDs of deleted objects that the context doesn't have, for handlers of changes, which may have received them before.
+  ///
+  /// Not those that the context has deleted itself, and those that exist again.
+  private func unregisteredDeletions(_ changes: SavedChanges) -> [ManagedObjectID] {
+    guard let observers, observers.hearChanges, !changes.deleted.isEmpty else { return [] }
+    let others = Set(changes.inserted + changes.updated)
+    return changes.deleted.filter { id in
+      guard let key = places.key(of: id), let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return false }
+      return registered(entity.index, key) == nil && !isDeleted(entity.index, key) && !others.contains(id)
+    }
   }
 
   /// The entities of the objects with the given IDs.

@@ -50,6 +50,37 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// The bug: handlers received the insertions of objects that the context didn't have, but not their deletions.
+  @Test(arguments: TestStore.allCases) func deletionsOfObjectsThatTheContextDoesNotHaveAreReported(_ store: TestStore) throws {
+    let two = try Two(store, .error)
+    two.ours.automaticallyMergesChanges = true
+    var heard: [ObjectChanges] = []
+    let observation = two.ours.onChange { _, changes in heard.append(changes) }
+    let rex = two.theirs.dog("Rex")
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(heard == [ObjectChanges(inserted: [rex.objectID])])
+    two.theirs.delete(rex)
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(heard.count == 2 && heard.last == ObjectChanges(deleted: [rex.objectID]))
+    // An object that was inserted and deleted since the last notification is in no list.
+    let bella = two.theirs.dog("Bella")
+    try two.theirs.save()
+    two.theirs.delete(bella)
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(heard.count == 2)
+    // Own deletions aren't reported again.
+    two.ours.delete(two.fido)
+    try two.ours.save()
+    #expect(heard.count == 3 && heard.last == ObjectChanges(deleted: [two.fido.objectID]))
+    let identifier = try #require(two.ours.persistentStoreCoordinator.persistentStores.last).identifier
+    try two.ours.mergeChanges(from: SavedChanges(storeIdentifier: identifier, contextName: "", deleted: [two.fido.objectID]))
+    #expect(heard.count == 3)
+    withExtendedLifetime(observation) {}
+  }
+
   /// A changed link doesn't change the row of the owner, whose own changes aren't in conflict.
   @Test(arguments: TestStore.allCases, [false, true])
   func listsOfOwnersWithChangesShowWhatWasSavedElsewhere(_ store: TestStore, _ isLocked: Bool) async throws {
