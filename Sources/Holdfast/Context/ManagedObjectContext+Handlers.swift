@@ -6,8 +6,8 @@ extension ManagedObjectContext {
   ///
   /// Handlers are called at the end of ``processPendingChanges()``, which saves call as well, and fetches that include pending changes.
   /// They are also called after a rollback, a reset, a merge, a resolution of conflicts, ``discardChanges(of:)``, the save of a child
-  /// context, and a save after which objects have other values: derived ones, or those that a store has chosen. Changes are recorded only
-  /// while there is a handler.
+  /// context, and a save after which objects have other values or lists: derived values, those that a store has chosen, and lists
+  /// without an inverse that have lost objects to another owner. Changes are recorded only while there is a handler.
   ///
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
   /// changes are reported by the next notification. All handlers receive the notifications in the same order: if a handler causes one, for

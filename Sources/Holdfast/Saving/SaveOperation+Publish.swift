@@ -22,7 +22,7 @@ extension SaveOperation {
       context.forgetRows(referencing: part.deleted)
     }
     // By now new objects have their permanent IDs.
-    for object in recomputed where !object.isDeleted { context.observers?.noteRefresh(object) }
+    for object in shownAnew where !object.isDeleted { context.observers?.noteRefresh(object) }
   }
 
   /// Finds the written objects whose saved rows have values that they haven't shown: derived ones, or those that the store has changed.
@@ -30,14 +30,14 @@ extension SaveOperation {
   /// Call it before the objects get the rows.
   private func findRecomputed(_ part: StoreChanges) {
     guard context.observers?.hearChanges == true else { return }
-    recomputed += part.changedByStore
+    shownAnew += part.changedByStore
     guard let derivations = context.graph.derivations else { return }
     for (batch, objects) in part.published {
       guard let first = objects.first else { continue }
       let slots = derivations.slots[first.flags.entityIndex], kinds = first.entity.layout.kinds
       if slots.isEmpty { continue }
       for (place, object) in objects.enumerated() {
-        if let row = object.row, !row.hasSameValues(as: batch.pointer(place), in: slots, kinds) { recomputed.append(object) }
+        if let row = object.row, !row.hasSameValues(as: batch.pointer(place), in: slots, kinds) { shownAnew.append(object) }
       }
     }
   }
@@ -228,6 +228,7 @@ extension SaveOperation {
       for key in lost { _ = states[index].contents.remove(key) }
       // The order may have changed since the save was sent.
       states[index].order?.lose(lost)
+      if context.observers?.hearChanges == true { shownAnew.append(object) }
     }
   }
 

@@ -42,8 +42,9 @@ final class SaveOperation {
   typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject], unwritten: StoreChange)
   /// What the save reports to children; nil without children, and until the save is noted in the versions that they see.
   var changedForChildren: ChangedForChildren?
-  /// The written objects that show other values after the save. Found only for handlers of changes.
-  var recomputed: [ManagedObject] = []
+  /// The objects that show other values or lists after the save, besides those in which only derived values changed. Found only for
+  /// handlers of changes.
+  var shownAnew: [ManagedObject] = []
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
@@ -101,7 +102,7 @@ final class SaveOperation {
   func tell() {
     tellDidSave()
     context.parent?.core.tellChanges()
-    if !recomputed.isEmpty || parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
+    if !shownAnew.isEmpty || parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
   }
 
   /// Runs a closure with the save locks of all stores.

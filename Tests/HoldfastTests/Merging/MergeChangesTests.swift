@@ -234,6 +234,22 @@ import Testing
     #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [0, 1] && !ours.hasChanges)
   }
 
+  /// The bug: handlers weren't called after the save, which shortens the list of the former owner.
+  @Test(arguments: TestStore.allCases) func theFormerOwnerOfTheSavingContextIsReportedAsRefreshed(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Albums.model(), classes: []), context = try place.context()
+    let albums = try ["Album", "SharedAlbum"].map { try context.insert(entityNamed: $0) }, photo = try context.insert(entityNamed: "Photo")
+    try albums[0].toMany(forKey: "photos").insert(photo)
+    try context.save()
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [1, 0])
+    var heard: [ObjectChanges] = []
+    let observation = context.onChange { _, changes in heard.append(changes) }
+    try albums[1].toMany(forKey: "photos").insert(photo)
+    try context.save()
+    #expect(try albums.map { try $0.toMany(forKey: "photos").count } == [0, 1] && !context.hasChanges)
+    #expect(heard == [ObjectChanges(updated: [albums[1].objectID]), ObjectChanges(refreshed: [albums[0].objectID])])
+    withExtendedLifetime(observation) {}
+  }
+
   @Test func foreignIDsAreIgnored() throws {
     let two = try Two(.memory, .error), other = try Two(.sqlite, .error)
     let unsaved = other.ours.dog("New").objectID
