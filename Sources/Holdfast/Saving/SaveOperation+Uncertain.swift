@@ -135,7 +135,7 @@ extension SaveOperation {
     changes.inserted += others.inserted
     changes.updated += others.updated
     changes.deleted += others.deleted
-    changes.mayIncludeOthers = others.mayIncludeOthers
+    changes.mayIncludeOthers = changes.mayIncludeOthers || others.mayIncludeOthers
     if !others.isEmpty { changes.announcer.value = nil }
     committedChanges.append(changes)
     mergeLater(others, of: uncertain.part.store)

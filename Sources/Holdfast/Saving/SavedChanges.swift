@@ -169,9 +169,16 @@ extension StoreChanges {
     var changes = SavedChanges(
       storeIdentifier: store.identifier, contextName: context.requests.label ?? "", inserted: inserted.map(savedID) + others.inserted,
       updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,
-      mayIncludeOthers: others.mayIncludeOthers)
+      mayIncludeOthers: others.mayIncludeOthers || mayLackOtherEnds)
     // The store's own changes don't name the owners of their objects. Nor do those of a save that had no listener when it was prepared.
     if others.isEmpty && namesOtherEnds { changes.announcer.value = ObjectIdentifier(coordinator) }
     return changes
+  }
+
+  /// Whether objects may have lost destinations that weren't looked for, because there was no listener when the save was prepared.
+  private var mayLackOtherEnds: Bool {
+    if namesOtherEnds { return false }
+    return !deleted.isEmpty
+      || request.links.contains { !$0.added.isEmpty && context.entities[$0.entity].relationships[$0.relationship].hasTargetsToItself }
   }
 }

@@ -340,6 +340,21 @@ import Testing
     }
   }
 
+  /// The save looks for the owner of the deleted dog only if there are listeners.
+  ///
+  /// The bug: the report left the owner out, as if it were complete.
+  @Test(arguments: [false, true]) func aLostSaveThatHadNoListenersIsReportedAsPossiblyIncomplete(_ deletes: Bool) async throws {
+    let stack = try LossyStack(.memory), context = stack.context, rex = context.dog("rex", owner: context.person("Ann"))
+    try context.save()
+    if deletes { context.delete(rex) } else { rex.age = 5 }
+    stack.saveInVain(.afterCommitting)
+    var announced = context.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try context.save()
+    let saved = await announced.next()
+    #expect(saved?.deleted == (deletes ? [rex.objectID] : []) && saved?.updated == (deletes ? [] : [rex.objectID]))
+    #expect(saved?.mayIncludeOthers == deletes)
+  }
+
   /// The bug: the store may have the changes, and listeners did not learn of it.
   @Test(arguments: [Loss.withoutCommitting, .afterCommitting], [false, true])
   func aSaveThatIsDiscardedBeforeItsOutcomeIsKnownIsAnnouncedAsPossible(_ loss: Loss, _ resets: Bool) async throws {
