@@ -112,6 +112,7 @@ final class ContextObservers {
   }
   /// The notifications of changes that are being delivered, oldest first. There are several if a handler causes another one.
   private var deliveries: [Delivery] = []
+
   /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
@@ -251,10 +252,13 @@ final class ContextObservers {
     if hearChanges { changedElsewhere += ids.map { ChangeElsewhere(id: $0, isInserted: false) } }
   }
 
-  /// Records a rollback. Pending changes are dropped.
+  /// Records a rollback. Pending changes are dropped, except for those that were saved before handlers received them.
   func noteRollback(of objects: some Sequence<ManagedObject>) {
     guard hearChanges else { return }
-    noted = []
+    if !noted.isEmpty {
+      let reverted = Set(objects.lazy.map { ObjectIdentifier($0) })
+      noted.removeAll { reverted.contains(ObjectIdentifier($0)) }
+    }
     otherEnds = []
     unreadEnds = [:]
     for object in objects where !object.flags.contains(.detached) {
