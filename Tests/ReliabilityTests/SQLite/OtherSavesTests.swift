@@ -80,6 +80,54 @@ import Testing
     other.close()
   }
 
+  /// The rows of siblings that were read for a fault are kept for objects that are created later.
+  @Test(.ownThreads, arguments: [false, true])
+  func rowsReadAheadAreDiscardedWhenAnotherProcessHasSaved(_ isToMany: Bool) async throws {
+    let path = folder.file("notes.sqlite")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Author", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("notes", to: "Note", inverse: "author"), .toMany("read", to: "Note", inverse: "readers")]),
+      EntityDescription(
+        "Note", relationships: [
+          .toOne("author", to: "Author", inverse: "notes"), .toMany("readers", to: "Author", inverse: "read"),
+        ]),
+    ])
+    let writing = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .sqlite(at: path)))
+    for _ in 0..<3 {
+      let author = try writing.insert(entityNamed: "Author"), note = try writing.insert(entityNamed: "Note")
+      try author.setValue("former", forKey: "name")
+      try note.setValue(author, forKey: "author")
+      try note.toMany(forKey: "readers").insert(author)
+    }
+    try writing.save()
+    try writing.persistentStoreCoordinator.close()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    func fetchNotes() throws -> [ManagedObject] { try context.fetch(FetchRequest<ManagedObject>(entityName: "Note")) }
+    func names(_ notes: [ManagedObject]) throws -> Set<StoreValue> {
+      Set(try notes.compactMap { try $0.value(forKeyPath: "author.name").storeValue })
+    }
+    let notes = try fetchNotes()
+    #expect(try names(notes) == [.string("former")])
+    let before = coordinator.requestCounts.rows
+    #expect(try names(notes) == [.string("former")] && coordinator.requestCounts.rows == before, "No rows were read ahead.")
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let database = try BareDatabase(path)
+      try database.run("UPDATE ZAUTHOR SET ZNAME = 'changed', Z_OPT = Z_OPT + 1")
+      database.close()
+    }
+    if isToMany {
+      // Without their rows, which an iteration would request together with them.
+      #expect(try notes.allSatisfy { try $0.toMany(forKey: "readers").count == 1 })
+      let readers = try notes.map { try $0.value(forKeyPath: "readers.name").storeValues }
+      #expect(readers.allSatisfy { $0 == [.string("changed")] })
+    } else {
+      #expect(try names(fetchNotes()) == [.string("changed")])
+    }
+    try coordinator.close()
+  }
+
   // MARK: The check of a store
 
   /// A SQLite store whose check for other saves is a function of the test.

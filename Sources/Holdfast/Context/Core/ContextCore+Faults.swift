@@ -147,7 +147,7 @@ extension ContextCore {
   /// - Parameter readsTargets: Whether the caller is about to read the destinations. Their rows are then requested as well, if all of them
   ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
-    discardOldGroups()
+    discardGroupsBeforeOtherSaves()
     let isWalkedOver = readsTargets && faults.areFiredInBatches && (group.count == 1 || group.isFetched)
     let acceptsRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, of: object, in: group, acceptsRows: acceptsRows) else { return nil }

@@ -153,6 +153,7 @@ extension ContextCore {
 
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
+    discardGroupsBeforeOtherSaves()
     if try needsOverlay(request, query) { return try overlaid(query) }
     let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
       let sink = ObjectSink(self, query.entity)

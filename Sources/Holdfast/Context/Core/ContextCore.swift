@@ -142,6 +142,14 @@ import Synchronization
     reading.groups.discardOlder(than: count)
   }
 
+  /// The same, and discards groups that were read before another process saved. Call it before a request whose results lead to their rows.
+  ///
+  /// An object that gets its row from a group isn't a fault, so nothing else would look for saves of other processes.
+  func discardGroupsBeforeOtherSaves() {
+    if !reading.groups.isEmpty && readsNewest { storeCoordinator.noticeOtherProcesses() }
+    discardOldGroups()
+  }
+
   /// The row of an object in the cache of the generation that the context reads, or in the shared one.
   func cachedRow(_ entity: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
     if readsNewest { return persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: key) }

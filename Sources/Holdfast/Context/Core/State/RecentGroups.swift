@@ -11,6 +11,8 @@ struct RecentGroups {
   private var saveCount = 0
   private static let most = 8
 
+  var isEmpty: Bool { groups.isEmpty }
+
   /// Discards groups that were read before the latest save of any context. Call it before using or adding groups.
   mutating func discardOlder(than saveCount: Int) {
     if saveCount == self.saveCount { return }
