@@ -1,7 +1,11 @@
+import HoldfastFiles
+
 /// What a commit changes in the log's index, or without a log in the database's header.
 enum CommitMark: Equatable {
   case log(LogIndex.Header)
   case counter(UInt32)
+  /// The state of the files that SQLite reads without locks. Each process that commits changes them, but not only commits do.
+  case files(database: FileIdentity, log: FileIdentity?)
 
   /// Whether this is the mark after exactly one commit.
   func follows(_ former: CommitMark) -> Bool {

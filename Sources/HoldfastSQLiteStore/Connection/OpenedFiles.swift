@@ -231,6 +231,8 @@ final class OpenedFiles: Sendable {
   private func mark(_ connection: SQLiteConnection, _ state: borrowing State) -> CommitMark? {
     // In a burst of requests, the index is known. Looking for it takes three calls of SQLite, and reads the file if the log isn't known.
     if let header = connection.burst.header { return .log(header) }
+    // It has no index, and keeps reading the state that it has opened.
+    if let place = connection.state.watchedPlace { return place.mark }
     // Before the first save, the log isn't known.
     if state.log != nil || (try? connection.state.hasLogOnDisk) == true { return connection.logIndex.map { .log($0.header) } }
     return (try? connection.state.changeCounterOnDisk).map { .counter($0) }
@@ -239,7 +241,7 @@ final class OpenedFiles: Sendable {
   /// Whether another process may have committed since the last call. Always false from the second call on if the mark can't be read.
   func haveOthersCommitted(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
-      // Without a mark, as on a read-only file system without an index, nothing more is known at the next call.
+      // Without a mark, for example because the file was removed, nothing more is known at the next call.
       let mark = mark(connection, state)
       defer { state.known = mark }
       return mark != state.known

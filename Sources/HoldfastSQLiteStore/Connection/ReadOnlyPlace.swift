@@ -49,6 +49,13 @@ struct ReadOnlyPlace {
     return now.hasSameBytes(as: identity) && (log.map(isUnchanged(log:)) ?? allowsImmutable)
   }
 
+  /// The present state of the files; nil if it can't be read.
+  var mark: CommitMark? {
+    guard let now = try? OperatingSystem.status(of: file.path).identity else { return nil }
+    let log = Self.identity(of: file, "-wal")
+    return .files(database: now, log: (log?.size ?? 0) > 0 ? log : nil)
+  }
+
   private func isUnchanged(log: FileIdentity) -> Bool {
     guard let now = Self.identity(of: file, "-wal") else { return false }
     return now.hasSameBytes(as: log) && size("-shm") == nil && !hasHotJournal

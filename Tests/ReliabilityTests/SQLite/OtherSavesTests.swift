@@ -80,6 +80,38 @@ import Testing
     other.close()
   }
 
+  /// SQLite reads a file that no process has open without locks, and without the log's index, which shows commits.
+  @Test(.ownThreads, arguments: [false, true]) func aReadOnlyStoreOfAClosedFileGetsTheNewestRows(afterAFetch: Bool) async throws {
+    let path = folder.file("notes.sqlite")
+    let model = try ManagedObjectModel(entities: [EntityDescription("Note", attributes: [AttributeDescription("text", .string)])])
+    let writing = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .sqlite(at: path)))
+    try writing.insert(entityNamed: "Note").setValue("text", forKey: "text")
+    try writing.save()
+    try writing.persistentStoreCoordinator.close()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: StoreDescription.sqlite(at: path).readOnly())
+    func count() throws -> Int {
+      try ManagedObjectContext(coordinator: coordinator).count(for: FetchRequest<ManagedObject>(entityName: "Note"))
+    }
+    let id = try #require(
+      try ManagedObjectContext(coordinator: coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Note")).first?.objectID)
+    func text() throws -> StoreValue? {
+      try ManagedObjectContext(coordinator: coordinator).object(with: id).value(forKey: "text").storeValue
+    }
+    let before = coordinator.requestCounts.rows
+    #expect(try text() == .string("text") && coordinator.requestCounts.rows == before, "The row isn't in the cache.")
+    for round in 0..<3 {
+      await #expect(processExitsWith: .success) { [path = path as String, round = round as Int] in
+        let database = try BareDatabase(path)
+        try database.run("UPDATE ZNOTE SET ZTEXT = 'changed \(round)', Z_OPT = Z_OPT + 1")
+        database.close()
+      }
+      // It opens another connection, which has the present state of the files.
+      if afterAFetch { #expect(try count() == 1) }
+      #expect(try text() == .string("changed \(round)"))
+    }
+    try coordinator.close()
+  }
+
   /// The rows of siblings that were read for a fault are kept for objects that are created later.
   @Test(.ownThreads, arguments: [false, true])
   func rowsReadAheadAreDiscardedWhenAnotherProcessHasSaved(_ isToMany: Bool) async throws {
