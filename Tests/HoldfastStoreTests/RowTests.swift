@@ -218,6 +218,23 @@ import Testing
     #expect(identity.references.existingKey(for: "kennel/rex") == id.key && id.uriRepresentation.hasSuffix("/Dog/pkennel%2Frex"))
   }
 
+  /// Clients can send URIs with any text. Texts of records that the store has read don't count, and neither do stored ones.
+  @Test func theTextsInURIsTakeLimitedMemory() throws {
+    let uuid = UUID().uuidString, identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+    let long = String(repeating: "x", count: 1 << 20)
+    func uri(_ text: String) -> String { "x-coredata://\(uuid)/Dog/p\(text)" }
+    func count(_ numbers: Range<Int>) -> Int { numbers.count { ManagedObjectID(uriRepresentation: uri("\(long)\($0)")) != nil } }
+    #expect(count(0..<40) == 31 && identity.references.count == 31)
+    #expect(count(0..<31) == 31 && count(31..<40) == 0)
+    for number in 0..<3 {
+      let known = identity.references.existingKey(for: "\(long)\(number)")
+      #expect(identity.references.key(for: "\(long)\(number)") == known)
+    }
+    #expect(count(31..<40) == 3 && identity.references.count == 34)
+    #expect(ManagedObjectID(storedURI: uri("\(long)stored"))?.uriRepresentation == uri("\(long)stored"))
+    #expect(ManagedObjectID(uriRepresentation: uri("7"))?.key == 7)
+  }
+
   @Test func idsKeepTheirMeaningWhenAStoreWithTextIdentifiersIsOpenedAgain() throws {
     let uuid = UUID().uuidString, dog = try #require(model.entity(named: "Dog"))
     func identity() -> StoreIdentity { .intern(storeUUID: uuid, model: model, usesReferences: true) }

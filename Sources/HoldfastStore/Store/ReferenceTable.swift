@@ -21,6 +21,17 @@ public final class ReferenceTable: Sendable {
     var keys: [[UInt8]: ObjectKey] = [:]
     /// By key, from ``ReferenceTable/firstKey`` on.
     var texts: [String] = []
+    /// The keys of texts that only URIs have named so far, and the approximate memory for them.
+    var mentioned: Set<ObjectKey> = []
+    var mentionedByteCount = 0
+
+    /// Approximate, for each of the three collections.
+    static func byteCount(_ reference: String) -> Int { 256 + 2 * reference.utf8.count }
+
+    /// Notes that a record has a text, which may have been named by a URI before.
+    mutating func confirm(_ key: ObjectKey, _ reference: String) {
+      if !mentioned.isEmpty, mentioned.remove(key) != nil { mentionedByteCount -= Entries.byteCount(reference) }
+    }
 
     mutating func add(_ reference: String) -> ObjectKey {
       let key = ReferenceTable.firstKey.advanced(by: texts.count)
@@ -43,7 +54,29 @@ public final class ReferenceTable: Sendable {
 
   /// The key of a text. Allocates a key if the text has none.
   public func key(for reference: String) -> ObjectKey {
-    ReferenceTable.number(reference) ?? entries.withLock { $0.keys[Array(reference.utf8)] ?? $0.add(reference) }
+    if let number = ReferenceTable.number(reference) { return number }
+    return entries.withLock { entries in
+      guard let known = entries.keys[Array(reference.utf8)] else { return entries.add(reference) }
+      entries.confirm(known, reference)
+      return known
+    }
+  }
+
+  /// The maximum memory for texts that only URIs have named. They are never released, and clients can send any.
+  private static let mentionedByteLimit = 64 << 20
+
+  /// The key of a text in a URI. Nil if the text is new, and too many others were only named by URIs.
+  func key(forMentioned reference: String) -> ObjectKey? {
+    if let number = ReferenceTable.number(reference) { return number }
+    return entries.withLock { entries in
+      if let known = entries.keys[Array(reference.utf8)] { return known }
+      let byteCount = entries.mentionedByteCount + Entries.byteCount(reference)
+      guard byteCount <= ReferenceTable.mentionedByteLimit else { return nil }
+      let key = entries.add(reference)
+      entries.mentioned.insert(key)
+      entries.mentionedByteCount = byteCount
+      return key
+    }
   }
 
   /// The key of a text, or nil if it has none. Numbers always have one.

@@ -46,13 +46,15 @@
 
   /// Creates the ID that a URI names.
   ///
-  /// The process keeps the names of stores and entities in URIs, up to 64 MiB.
+  /// The process keeps the names of stores and entities in URIs, up to 64 MiB. It also keeps text identifiers of records that the store
+  /// hasn't read yet, up to 64 MiB for each store.
   ///
   /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if this process hasn't opened the store, and the URI contains a text
-  ///   identifier or a key from 2^47 on. Also nil if the process doesn't know the store or the entity, and has no room for more names.
+  ///   identifier or a key from 2^47 on. Also nil if the process doesn't know the store, the entity or the text identifier, and has no room
+  ///   for more of them.
   public init?(uriRepresentation uri: String) {
     guard let parts = Self.parts(of: uri), let identity = StoreIdentity.mentioned(uuid: parts.store),
-      let key = identity.key(forReference: parts.reference), key >= 0,
+      let key = identity.key(forReference: parts.reference, isStored: false), key >= 0,
       let id = identity.objectID(mentionedEntity: parts.entity, key: key, isStored: false)
     else { return nil }
     self = id
@@ -67,7 +69,7 @@
   public init?(storedURI uri: String) {
     guard let parts = Self.parts(of: uri) else { return nil }
     let identity = StoreIdentity.known(uuid: parts.store)
-    if let key = identity.key(forReference: parts.reference), key >= 0,
+    if let key = identity.key(forReference: parts.reference, isStored: true), key >= 0,
       let id = identity.objectID(mentionedEntity: parts.entity, key: key, isStored: true)
     {
       self = id

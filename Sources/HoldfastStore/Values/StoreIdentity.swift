@@ -139,12 +139,15 @@ public final class StoreIdentity: Sendable {
     (names.withLock { $0.usesReferences ?? false } ? references.reference(for: key) : nil) ?? "\(key)"
   }
 
-  /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet.
+  /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet,
+  /// unless URIs have named too many such texts.
   ///
   /// Before the store is opened, only the numbers have keys that are the same with text identifiers as without.
-  func key(forReference text: String) -> ObjectKey? {
+  ///
+  /// - Parameter isStored: Whether the URI is a store's data, whose texts aren't counted.
+  func key(forReference text: String, isStored: Bool) -> ObjectKey? {
     switch names.withLock({ $0.usesReferences }) {
-    case true?: references.key(for: text)
+    case true?: isStored ? references.key(for: text) : references.key(forMentioned: text)
     case false?: Int64(text).flatMap { "\($0)" == text ? ObjectKey($0) : nil }
     case nil: ReferenceTable.number(text)
     }
