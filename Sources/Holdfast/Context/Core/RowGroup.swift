@@ -80,7 +80,11 @@ final class RowGroup {
   }
 
   deinit {
-    for siblings in columns { siblings.forgetGroup() }
+    for place in columns.indices {
+      // Faults refer to their siblings, and can outlive the objects that reference them.
+      let isUsed = !isKnownUniquelyReferenced(&columns[place]), siblings = columns[place]
+      siblings.leaveGroup(with: isUsed ? keys(in: siblings.slot) : [])
+    }
   }
 
   /// Calls a closure with every row, in order.
@@ -188,7 +192,7 @@ final class FaultSiblings {
   let entity: EntityIndex
   /// The destinations of a to-many relationship for an entire group; nil for a to-one relationship.
   let answer: RelationshipAnswer?
-  /// The group whose rows contain the objects' keys. Nil after the keys were read or the group was released.
+  /// The group whose rows contain the objects' keys. Nil after the keys were read, at the latest when the group is released.
   ///
   /// The group clears this reference in its deinitializer.
   private unowned(unsafe) var group: RowGroup?
@@ -220,7 +224,11 @@ final class FaultSiblings {
     return readAlone <= 32
   }
 
-  fileprivate func forgetGroup() { group = nil }
+  /// Keeps the keys of the group, which is being released, unless they were read before.
+  fileprivate func leaveGroup(with keys: @autoclosure () -> [ObjectKey]) {
+    if group != nil { self.keys = keys() }
+    group = nil
+  }
 
   /// The keys to read together with the one at a position.
   func window(around position: Int) -> ArraySlice<ObjectKey> {
