@@ -38,6 +38,24 @@ import Testing
     #expect(folder.names == ["store.sqlite"])
   }
 
+  /// A thread that has just ended a request still refers to the closed connection.
+  ///
+  /// The bug: the new store's log was opened read-only as well, so all its saves failed.
+  @Test func RD4_aFileThatWasOpenReadOnlyCanBeWrittenAtOnce() throws {
+    try SQLiteDatabase.make(folder.file()).close()
+    var options = SQLiteStoreOptions()
+    options.isReadOnly = true
+    let reading = try SQLiteDatabase(path: folder.file(), options: options)
+    let lease = try reading.readers.lease(.snapshot, to: "read")
+    reading.close()
+    lease.end()
+    let writing = try SQLiteDatabase.make(folder.file())
+    try writing.insert()
+    #expect(try writing.count() == 1)
+    writing.close()
+    withExtendedLifetime(lease) {}
+  }
+
   /// The log of the removed file is still beside the path, and would be applied to a new file there.
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
   func RD4_noFileIsCreatedWhereTheProcessHasARemovedOneOpen(mode: SQLiteStoreOptions.JournalMode) throws {

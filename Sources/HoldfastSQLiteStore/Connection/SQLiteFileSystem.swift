@@ -149,9 +149,12 @@ enum SQLiteFileSystem {
     init(_ file: SQLiteFile, _ options: SQLiteStoreOptions) {
       name = file.name.text
       let name = name
-      let first = OpenDatabases(
-        connections: 0, owner: file.owner, isReadOnly: options.isReadOnly, trustsAnyFile: options.allowsSharedFolder)
-      openDatabases.withLock { $0[name, default: first].connections += 1 }
+      openDatabases.withLock { open in
+        // A connection of a closed store may not be released yet. It opens no more files, so the latest options count.
+        open[name] = OpenDatabases(
+          connections: (open[name]?.connections ?? 0) + 1, owner: file.owner, isReadOnly: options.isReadOnly,
+          trustsAnyFile: options.allowsSharedFolder)
+      }
     }
 
     deinit {
