@@ -42,7 +42,7 @@ public import HoldfastStore
     }
     base = values
     objectID = object.objectID
-    for case .objectID(let id)? in values where id.isTemporaryID { object.context.temporaryIDs.follow(id.key) }
+    for case .objectID(let id)? in values where id.isTemporaryID { object.context.follow(id) }
   }
 
   /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request, and others for

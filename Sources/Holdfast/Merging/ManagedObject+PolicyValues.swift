@@ -42,18 +42,25 @@ extension ManagedObject {
 }
 
 extension ContextCore {
+  /// Remembers what becomes of a new object, because a snapshot has its temporary ID.
+  func follow(_ id: ManagedObjectID) {
+    guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return }
+    temporaryIDs.follow(id.key, root: entity.rootIndex)
+  }
+
   /// A value of a snapshot. The temporary ID of an object that was saved since is replaced by the permanent one.
   func present(_ value: StoreValue) -> StoreValue {
-    guard case .objectID(let id) = value, id.isTemporaryID else { return value }
-    let key = temporaryIDs.present(id.key)
-    guard key != id.key, let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return value }
-    return .objectID(objectID(entity.index, key))
+    guard case .objectID(let id) = value, id.isTemporaryID,
+      let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
+    else { return value }
+    let key = temporaryIDs.present(id.key, root: entity.rootIndex)
+    return key == id.key ? value : .objectID(objectID(entity.index, key))
   }
 
   /// Gives a registered object another key.
   func rekey(_ object: ManagedObject, to key: ObjectKey) {
     let former = object.objectKey
-    temporaryIDs.replace(former, by: key)
+    temporaryIDs.replace(former, by: key, root: object.plan.root)
     registry.rekey(object, to: key)
     if let observers, former != key { observers.noteNewID(object.id, of: objectID(object.flags.entityIndex, former)) }
   }

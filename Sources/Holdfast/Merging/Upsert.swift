@@ -42,7 +42,7 @@ struct Upsert {
     defer { values.destroy(in: context.pool) }
     let remaining = existing ?? takePlace()
     merged[id] = remaining
-    if remaining !== object { context.temporaryIDs.replace(object.objectKey, by: remaining.objectKey) }
+    if remaining !== object { context.temporaryIDs.replace(object.objectKey, by: remaining.objectKey, root: object.plan.root) }
     for slot in slots { remaining.copy(slot, of: values.pointer) }
     links.connect(to: remaining, replacesAll: resolution == .overwrite) { slot in
       resolution.prefersObject || !remaining.readRow.isPresent(slot)

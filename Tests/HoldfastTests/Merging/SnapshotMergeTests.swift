@@ -222,6 +222,27 @@ import Testing
     #expect(saved.map { $0.owner?.name } == ["Ann", "Ann", "Ann"])
   }
 
+  /// Objects of different entities can have the same key.
+  ///
+  /// The bug: when a new dog became a saved one, a new person with the dog's former key was replaced by the person with its present one.
+  @Test(arguments: TestStore.allCases) func aDestinationStaysTheSameIfAnObjectOfAnotherEntityIsMerged(_ store: TestStore) throws {
+    let context = try store.makeKennelsOfTwo().context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let cleo = context.person("Cleo"), pet = context.dog("Pet", owner: cleo), new = context.dog("New"), collar = context.insert(Collar.self)
+    new.chip = 1
+    collar.dog = new
+    let petSnapshot = try ManagedObjectSnapshot(pet), collarSnapshot = try ManagedObjectSnapshot(collar)
+    // In most stores, both get the key 3.
+    try context.obtainPermanentIDs(for: [cleo])
+    try context.obtainPermanentIDs(for: [new])
+    try context.save()
+    (pet.owner, collar.dog) = (nil, nil)
+    try petSnapshot.apply(to: pet)
+    try collarSnapshot.apply(to: collar)
+    #expect(pet.owner === cleo && collar.dog === new && new.chip == 1)
+    try context.save()
+  }
+
   // MARK: Decisions
 
   @Test func contradictionsAreErrorsAndOtherChangesAreMerged() throws {

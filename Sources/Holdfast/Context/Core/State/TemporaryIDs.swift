@@ -14,8 +14,14 @@ struct TemporaryIDs {
   private(set) var nextKey: ObjectKey = 0
   /// The number of unused keys in the context's block.
   private var keysLeft: Int64 = 0
+  /// A key and the root entity of its object. Saved objects of different root entities can have the same key.
+  private struct Place: Hashable {
+    let root: EntityIndex
+    let key: ObjectKey
+  }
+
   /// What the keys in snapshots have become, possibly by several steps. A key that wasn't replaced is its own value.
-  private var followed: [ObjectKey: ObjectKey] = [:]
+  private var followed: [Place: ObjectKey] = [:]
   /// The number of blocks that were taken.
   private static let takenCount = Atomic<Int64>(0)
 
@@ -39,19 +45,22 @@ struct TemporaryIDs {
   }
 
   /// Remembers what the key of a new object becomes, because a snapshot has it.
-  mutating func follow(_ key: ObjectKey) { if followed[key] == nil { followed[key] = key } }
+  mutating func follow(_ key: ObjectKey, root: EntityIndex) {
+    let place = Place(root: root, key: key)
+    if followed[place] == nil { followed[place] = key }
+  }
 
   /// Notes that an object has another key, or is represented by the object with another key.
-  mutating func replace(_ key: ObjectKey, by newKey: ObjectKey) {
-    if followed.isEmpty || followed[key] == nil { return }
-    followed[key] = newKey
-    followed[newKey] = newKey
+  mutating func replace(_ key: ObjectKey, by newKey: ObjectKey, root: EntityIndex) {
+    if followed.isEmpty || followed[Place(root: root, key: key)] == nil { return }
+    followed[Place(root: root, key: key)] = newKey
+    followed[Place(root: root, key: newKey)] = newKey
   }
 
   /// The present key for a key in a snapshot.
-  func present(_ key: ObjectKey) -> ObjectKey {
+  func present(_ key: ObjectKey, root: EntityIndex) -> ObjectKey {
     var key = key
-    while let next = followed[key], next != key { key = next }
+    while let next = followed[Place(root: root, key: key)], next != key { key = next }
     return key
   }
 
