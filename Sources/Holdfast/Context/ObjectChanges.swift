@@ -112,7 +112,6 @@ final class ContextObservers {
   }
   /// The notifications of changes that are being delivered, oldest first. There are several if a handler causes another one.
   private var deliveries: [Delivery] = []
-
   /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
@@ -153,6 +152,7 @@ final class ContextObservers {
   /// Removes all handlers, and the changes that they haven't received.
   func removeAll() {
     (changeHandlers, willSaveHandlers, didSaveHandlers) = ([], [], [])
+    deliveries = []
     removeUnreadEnds()
     _ = take()
   }
