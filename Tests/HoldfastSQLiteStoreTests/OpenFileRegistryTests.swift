@@ -83,6 +83,35 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
+  #if !canImport(Darwin)
+    /// One of them is read-only, so it may have no files beside it that the other one needs.
+    @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+    func pathsThatDifferOnlyInTheirNormalizationAreThoseOfDifferentFiles(mode: SQLiteStoreOptions.JournalMode) throws {
+      let names = ["e\u{301}.sqlite", "\u{E9}.sqlite"], model = try TestModels.peopleModel()
+      let made = try StoreUnderTest(folder, model, name: names[0])
+      try made.insert("Person", [["id": .int64(1)]])
+      try made.store.close()
+      let readOnly = try StoreUnderTest(folder, model, name: names[0], options: SQLiteStoreOptions(isReadOnly: true))
+      let writable = try StoreUnderTest(folder, model, name: names[1], options: SQLiteStoreOptions(journalMode: mode))
+      try writable.insert("Person", [["id": .int64(2)], ["id": .int64(3)]])
+      #expect(try readOnly.all("Person").count == 1)
+      #expect(try writable.all("Person").count == 2)
+      try writable.store.close()
+      #expect(code(folder.file(names[0])) == .alreadyOpen)
+      #expect(code(folder.file(names[1])) == nil)
+    }
+  #endif
+
+  /// For Swift, U+0600 and the hyphen before the suffix of a log or journal are one character.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func aNameWhoseEndJoinsTheNextCharacterIsThatOfAStore(mode: SQLiteStoreOptions.JournalMode) throws {
+    let database = try SQLiteDatabase.make(folder.file("store\u{600}"), SQLiteStoreOptions(journalMode: mode))
+    try database.insert()
+    #expect(try database.count() == 1)
+    database.close()
+    #expect(folder.names == ["store\u{600}"])
+  }
+
   /// Other code of the process may have a file open, which would lose its locks.
   @Test func aFileThatTheProcessHasOpenIsFoundAmongItsDescriptors() throws {
     TestFile.write([1, 2, 3], to: folder.file())

@@ -38,7 +38,7 @@ enum OpenFileRegistry {
       OperatingSystem.unpin(pin)
       files.removeLeftLog()
       OpenFileRegistry.openFiles.withLock { files in
-        if let index = files.firstIndex(where: { $0.node == nil && $0.path == path }) { files.remove(at: index) }
+        if let index = files.firstIndex(where: { $0.node == nil && OpenFileRegistry.isSame($0.path, path) }) { files.remove(at: index) }
       }
     }
   }
@@ -71,7 +71,7 @@ enum OpenFileRegistry {
           reason: "This process, or the one it was forked from, already has the file open. Use the open store, or close it first.")
       }
       // Both stores would use the log at this path.
-      guard !openFiles.contains(where: { $0.path == file.path }) else {
+      guard !openFiles.contains(where: { isSame($0.path, file.path) }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "The file was replaced, and this process still has the previous file open. Close that store first.")
@@ -79,6 +79,15 @@ enum OpenFileRegistry {
       openFiles.append(OpenFile(node: file.node, path: file.path))
       return (file, Registration(file))
     }
+  }
+
+  /// Whether two paths are those of one file. Darwin ignores their Unicode normalization, as Swift's `==` does.
+  static func isSame(_ a: String, _ b: String) -> Bool {
+    #if canImport(Darwin)
+      return a == b
+    #else
+      return a.utf8.elementsEqual(b.utf8)
+    #endif
   }
 
   /// Whether the file is open as a store in this process.

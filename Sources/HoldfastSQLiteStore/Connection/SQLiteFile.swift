@@ -113,7 +113,7 @@ struct SQLiteFile {
       guard error.number == ErrorNumber.notFound, let options else { throw failure(error, path: path) }
       // A store that is refused leaves no file.
       if !options.allowsSharedFolder { try checkFolder(path) }
-      if usedPaths.contains(path) {
+      if usedPaths.contains(where: { OpenFileRegistry.isSame($0, path) }) {
         throw StoreError(
           .alreadyOpen, operation: opening, path: path,
           reason: "The file was removed, and this process still has it open. Close that store first.")

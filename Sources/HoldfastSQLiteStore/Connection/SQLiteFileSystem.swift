@@ -132,8 +132,10 @@ enum SQLiteFileSystem {
 
   // MARK: What may be opened and deleted
 
-  /// The open databases by the names passed to SQLite, with their numbers of connections. The mutex protects the dictionary.
-  private static let openDatabases = Mutex<[String: OpenDatabases]>([:])
+  /// The open databases by the UTF-8 of the names passed to SQLite, with their numbers of connections. The mutex protects the dictionary.
+  ///
+  /// Strings are equal if only their Unicode normalization differs, but such names can be those of two files.
+  private static let openDatabases = Mutex<[[UInt8]: OpenDatabases]>([:])
 
   private struct OpenDatabases {
     var connections: Int
@@ -144,10 +146,10 @@ enum SQLiteFileSystem {
 
   /// Marks a database as open for a connection, until this object is released.
   final class OpenDatabase: Sendable {
-    private let name: String
+    private let name: [UInt8]
 
     init(_ file: SQLiteFile, _ options: SQLiteStoreOptions) {
-      name = file.name.text
+      name = Array(file.name.text.utf8)
       let name = name
       openDatabases.withLock { open in
         // A connection of a closed store may not be released yet. It opens no more files, so the latest options count.
@@ -180,10 +182,11 @@ enum SQLiteFileSystem {
 
   /// The open database to which a journal or log belongs.
   private static func database(of path: UnsafePointer<CChar>) -> (OpenDatabases, String)? {
-    let path = String(cString: path)
-    guard let suffix = CompanionFiles.suffixes.first(where: path.hasSuffix) else { return nil }
-    let name = String(path.dropLast(suffix.utf8.count))
-    return openDatabases.withLock { $0[name] }.map { ($0, name) }
+    let path = Array(String(cString: path).utf8)
+    // By bytes, because for Swift a hyphen can be in one character with the end of the name.
+    guard let suffix = CompanionFiles.suffixes.first(where: { path.suffix($0.utf8.count).elementsEqual($0.utf8) }) else { return nil }
+    let name = Array(path.dropLast(suffix.utf8.count))
+    return openDatabases.withLock { $0[name] }.map { ($0, String(decoding: name, as: UTF8.self)) }
   }
 
   // MARK: Temporary files
