@@ -187,6 +187,23 @@ private final class Box: ManagedObject {}
     #expect(passes == isRight)
   }
 
+  @Test func patternsThatDifferOnlyInTheirNormalizationMatchDifferentTexts() throws {
+    let texts = ["\u{E9}", "e\u{301}"], names = ["composed", "decomposed"]
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: zip(names, texts).map { AttributeDescription($0, .string, isOptional: true, validation: .pattern($1)) })
+    ])
+    let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+    let note = try context.insert(entityNamed: "Note")
+    for (name, pattern) in zip(names, texts) {
+      for text in texts {
+        let passes = (try? note.validateValue(.string(text), forKey: name)) != nil
+        #expect(passes == text.utf8.elementsEqual(pattern.utf8))
+      }
+    }
+  }
+
   @Test func aTargetOfAnotherEntityIsNoValueOfARelationship() throws {
     let context = try Self.context(.memory)
     let (tie, box) = (context.insert(Tie.self), context.insert(Box.self))

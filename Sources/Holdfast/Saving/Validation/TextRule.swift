@@ -71,16 +71,23 @@ struct TextRule: Sendable {
 
 /// Regular expressions, compiled once per context, because threads can't share them.
 final class PatternCache {
-  private var compiled: [String: Regex<AnyRegexOutput>] = [:]
+  private var compiled: [Pattern: Regex<AnyRegexOutput>] = [:]
+
+  /// A pattern, compared by its bytes. Strings are equal if only their normalization differs, but such patterns match different texts.
+  private struct Pattern: Hashable {
+    let text: String
+
+    static func == (a: Pattern, b: Pattern) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+  }
 
   /// Whether an entire text matches a pattern. The model has already refused invalid patterns.
   ///
   /// A dot or character class matches one Unicode scalar, as in ICU, not a letter with all its marks. Composed and decomposed letters
   /// differ.
   func matches(_ text: String, _ pattern: String) -> Bool {
-    if let regex = compiled[pattern] { return (try? regex.wholeMatch(in: text)) != nil }
+    if let regex = compiled[Pattern(text: pattern)] { return (try? regex.wholeMatch(in: text)) != nil }
     guard let regex = try? Regex(pattern).matchingSemantics(.unicodeScalar) else { return false }
-    compiled[pattern] = regex
+    compiled[Pattern(text: pattern)] = regex
     return (try? regex.wholeMatch(in: text)) != nil
   }
 }
