@@ -1,15 +1,18 @@
 import HoldfastStore
 
 extension QueryExpression {
-  /// Returns the expression with foreign object IDs replaced by an ID that matches no object.
+  /// Returns the expression with foreign object IDs replaced by an ID that matches no object, and with all names of IDs in attributes.
   ///
   /// An ID is foreign if its store is unknown, or if its entity can't match the other operand.
   ///
   /// Stores compare only keys. Without this, object 7 of another store or entity would equal the object 7 that a relationship references.
   /// In the returned expression, IDs contain the coordinator's keys (see ``StackKey``).
+  ///
+  /// An attribute contains the URI of an ID. That of an object which wasn't read can have the name of a superentity, although both IDs are
+  /// equal. Stores compare URIs, so an ID that is compared with an attribute becomes a list of its URIs.
   func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
     let places = coordinator.places
-    return replacingIDs(entity, coordinator.model) { id, target in
+    return replacingIDs(entity, coordinator.model, namesAll: true) { id, target in
       if id.isTemporaryID { return id }
       guard let prefix = places.prefix(target.index, ofStore: id.storeNumber), let key = places.key(of: id),
         prefix.rootNumber == id.rootNumber
@@ -25,13 +28,16 @@ extension QueryExpression {
   /// - Parameters:
   ///   - entity: The entity that is queried.
   ///   - model: The model.
+  ///   - namesAll: Whether an ID that is compared with an attribute becomes a list of all IDs that are equal to it. Defaults to false.
   ///   - replacement: Returns the new ID, given an ID and the entity of the objects with which it is compared.
   func replacingIDs(
-    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel,
+    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, namesAll: Bool = false,
     _ replacement: (ManagedObjectID, ManagedObjectModel.Entity) -> ManagedObjectID
   ) -> QueryExpression {
     if !mentionsIDs { return self }
-    return withoutActuallyEscaping(replacement) { ObjectIDs(model: model, replacement: $0).replaced(self, entity) }
+    return withoutActuallyEscaping(replacement) {
+      ObjectIDs(model: model, namesAll: namesAll, replacement: $0).replaced(self, entity)
+    }
   }
 
   private var mentionsIDs: Bool {
@@ -48,14 +54,16 @@ extension QueryExpression {
 /// Replaces the IDs in an expression that are compared with objects.
 private struct ObjectIDs {
   let model: ManagedObjectModel
+  let namesAll: Bool
   let replacement: (ManagedObjectID, ManagedObjectModel.Entity) -> ManagedObjectID
 
   func replaced(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> QueryExpression {
     switch expression {
     case .comparison(let left, let op, let right, let folding):
+      if let named = named(left, op, right, entity) ?? named(right, op, left, entity) { return named }
       return .comparison(replaced(left, comparedWith: right, entity), op, replaced(right, comparedWith: left, entity), folding)
     case .membership(let value, let list):
-      guard let target = target(of: value, entity) else { return .membership(replaced(value, entity), list) }
+      guard let target = target(of: value, entity) else { return .membership(replaced(value, entity), named(list, value)) }
       return .membership(value, list.map { replaced($0, target) })
     case .between(let value, let lower, let upper): return .between(replaced(value, entity), lower, upper)
     case .and(let parts): return .and(parts.map { replaced($0, entity) })
@@ -64,6 +72,31 @@ private struct ObjectIDs {
     case .any(let path, let part): return .any(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
     case .all(let path, let part): return .all(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
     case .constant, .property, .object, .count, .remainder, .literal: return expression
+    }
+  }
+
+  /// The comparison of an attribute with all IDs that are equal to a constant; nil if it is no such comparison, or there are no others.
+  private func named(
+    _ value: QueryExpression, _ op: ComparisonOperator, _ constant: QueryExpression, _ entity: ManagedObjectModel.Entity
+  ) -> QueryExpression? {
+    guard case .constant(let id) = constant, op == .equalTo || op == .notEqualTo, target(of: value, entity) == nil else { return nil }
+    let list = named([id], value)
+    if list.count == 1 { return nil }
+    return op == .equalTo ? .membership(value, list) : .not(.membership(value, list))
+  }
+
+  /// A list with which an attribute is compared, with all IDs that are equal to those in it.
+  private func named(_ list: [StoreValue], _ value: QueryExpression) -> [StoreValue] {
+    guard namesAll, case .property = value else { return list }
+    // Most IDs of a list are of one entity.
+    var last: [ManagedObjectID] = []
+    return list.flatMap { element -> [StoreValue] in
+      guard case .objectID(let id) = element else { return [element] }
+      let isOfLast = last.contains {
+        $0.entityNumber == id.entityNumber && $0.storeNumber == id.storeNumber && $0.rootNumber == id.rootNumber
+      }
+      if !isOfLast { last = id.equalIDs }
+      return last.map { .objectID($0.withKey(id.key)) }
     }
   }
 

@@ -243,6 +243,8 @@ struct QueryTranslator {
       default: return QueryTranslator.constant(false, "\(a.sql) = \(b.sql)")
       }
     }
+    // Equal IDs can have different URIs.
+    if a.kind == .objectID { return "\(SQLFunctions.compareIDs)(\(a.sql), \(b.sql), \(op.rawValue))" }
     if a.kind == .text, !folding.isEmpty { return "\(SQLFunctions.compare)(\(a.sql), \(b.sql), \(op.rawValue), \(folding.rawValue))" }
     switch op {
     case .equalTo: return "(\(a.sql) IS \(b.sql))"

@@ -10,6 +10,8 @@ enum SQLFunctions {
   static let match = "holdfast_match"
   /// `holdfast_compare(text, text, operator, folding)`: whether a comparison of two texts is true.
   static let compare = "holdfast_compare"
+  /// `holdfast_compare_ids(text, text, operator)`: whether a comparison of two object IDs, which the texts are URIs of, is true.
+  static let compareIDs = "holdfast_compare_ids"
 
   private typealias Function = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
@@ -18,6 +20,7 @@ enum SQLFunctions {
     try register(fold, 2, pure, connection) { context, _, values in SQLFunctions.runFold(context, values) }
     try register(match, 4, pure, connection) { context, _, values in SQLFunctions.runMatch(context, values) }
     try register(compare, 4, pure, connection) { context, _, values in SQLFunctions.runCompare(context, values) }
+    try register(compareIDs, 3, pure, connection) { context, _, values in SQLFunctions.runCompareIDs(context, values) }
     guard connection.role == .writer else { return }
     for name in triggerFunctions {
       try register(name, 5, SQLITE_UTF8 | 0x20_0000, connection) { context, _, _ in sqlite3_result_null(context) }  // SQLITE_INNOCUOUS
@@ -86,6 +89,17 @@ enum SQLFunctions {
     guard let values else { return sqlite3_result_null(context) }
     let holds = ValueComparison.holds(text(values[0]), comparison(values[2]), text(values[1]), folding(values[3]))
     sqlite3_result_int(context, holds ? 1 : 0)
+  }
+
+  private static func runCompareIDs(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let values else { return sqlite3_result_null(context) }
+    let holds = ValueComparison.holds(id(values[0]), comparison(values[2]), id(values[1]))
+    sqlite3_result_int(context, holds ? 1 : 0)
+  }
+
+  private static func id(_ value: OpaquePointer?) -> StoreValue {
+    if isNull(value) { return .null }
+    return ManagedObjectID(rowBytes: bytes(value)).map { .objectID($0) } ?? .null
   }
 
   private static func text(_ value: OpaquePointer?) -> StoreValue {

@@ -131,6 +131,11 @@ public final class StoreIdentity: Sendable {
     return objectID(entityName: name, key: key)
   }
 
+  /// The numbers of the entities with a root entity.
+  fileprivate func entityNumbers(ofRoot root: UInt16) -> [UInt16] {
+    names.withLock { names in names.roots.indices.filter { names.roots[$0] == root }.map { UInt16(truncatingIfNeeded: $0) } }
+  }
+
   func entityName(_ number: UInt16) -> String {
     names.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : "" }
   }
@@ -220,5 +225,13 @@ extension ManagedObjectID {
   /// Returns an ID with the same store and entity, and another key.
   @inlinable public func withKey(_ key: ObjectKey) -> ManagedObjectID {
     ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: entityNumber, key: key)
+  }
+
+  /// The IDs that are equal to this one: one with the name of each entity that has the same root entity. Their URIs differ.
+  package var equalIDs: [ManagedObjectID] {
+    if isTemporaryID { return [self] }
+    let numbers = identity.entityNumbers(ofRoot: rootNumber)
+    guard numbers.count > 1, numbers.contains(entityNumber) else { return [self] }
+    return numbers.map { ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: $0, key: key) }
   }
 }

@@ -175,6 +175,57 @@ import Testing
     }
   }
 
+  private static let pets: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription("Animal"), EntityDescription("Dog", superentity: "Animal"),
+        EntityDescription(
+          "Note",
+          attributes: [
+            AttributeDescription("one", .objectID, isOptional: true), AttributeDescription("other", .objectID, isOptional: true),
+          ]),
+      ])
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }()
+
+  /// An object that wasn't read has the entity of the relationship that references it.
+  @Test(arguments: TestStore.allCases)
+  func `an ID in an attribute equals the same ID with the name of a superentity`(store: TestStore) throws {
+    let place = try store.makePlace(model: Self.pets, classes: [])
+    let context = try place.context()
+    let dog = try context.insert(entityNamed: "Dog"), stranger = try context.insert(entityNamed: "Dog")
+    try context.save()
+    let (id, other) = (dog.objectID, stranger.objectID)
+    let unread = try #require(ManagedObjectID(uriRepresentation: id.uriRepresentation.replacing("/Dog/", with: "/Animal/")))
+    #expect(unread == id && unread.uriRepresentation != id.uriRepresentation)
+    for (first, second) in [(id, unread), (unread, other), (other, id)] {
+      let note = try context.insert(entityNamed: "Note")
+      note["one"] = .objectID(first)
+      note["other"] = .objectID(second)
+    }
+    func count(_ expression: QueryExpression, _ context: ManagedObjectContext) throws -> Int {
+      try context.count(for: FetchRequest<ManagedObject>(entityName: "Note", where: FetchPredicate(expression)))
+    }
+    func expectCounts(_ context: ManagedObjectContext) throws {
+      let one = QueryExpression.property("one"), second = QueryExpression.property("other")
+      for wanted in [id, unread] {
+        let constant = QueryExpression.constant(.objectID(wanted))
+        #expect(try count(.comparison(one, .equalTo, constant, []), context) == 2)
+        #expect(try count(.comparison(constant, .equalTo, one, []), context) == 2)
+        #expect(try count(.comparison(one, .notEqualTo, constant, []), context) == 1)
+        #expect(try count(.membership(one, [.null, .objectID(wanted)]), context) == 2)
+        #expect(try count(.not(.membership(one, [.objectID(wanted)])), context) == 1)
+      }
+      #expect(try count(.comparison(one, .equalTo, second, []), context) == 1)
+      #expect(try count(.comparison(one, .notEqualTo, second, []), context) == 2)
+    }
+    try expectCounts(context)
+    try context.save()
+    try expectCounts(place.context())
+  }
+
   @Test(arguments: TestStore.withChild)
   func `an object can only be compared with another of the same family, for equality`(store: TestStore) throws {
     let place = try store.makePlace(model: Self.family, classes: [])
