@@ -226,6 +226,29 @@ import Testing
     try expectCounts(place.context())
   }
 
+  @Test(arguments: TestStore.allCases)
+  func `groups of equal IDs with different names are sorted by their URIs`(store: TestStore) throws {
+    let place = try store.makePlace(model: Self.pets, classes: [])
+    let context = try place.context()
+    let dog = try context.insert(entityNamed: "Dog")
+    try context.save()
+    let id = dog.objectID
+    let unread = try #require(ManagedObjectID(uriRepresentation: id.uriRepresentation.replacing("/Dog/", with: "/Animal/")))
+    for ids in [[id, unread], [unread, id]] {
+      for id in ids {
+        try context.insert(entityNamed: "Note").setValue(.objectID(id), forKey: "one")
+        try context.save()
+      }
+      let request = DictionaryFetchRequest<ManagedObject>(entityName: "Note", columns: ["id": .property("one")], groupedBy: ["one"])
+      let uris = try place.context().fetch(request).map { group -> String in
+        if case .objectID(let id)? = group["id"] { id.uriRepresentation } else { "" }
+      }
+      #expect(uris == [unread.uriRepresentation, id.uriRepresentation])
+      for note in try context.fetch(FetchRequest<ManagedObject>(entityName: "Note")) { context.delete(note) }
+      try context.save()
+    }
+  }
+
   @Test(arguments: TestStore.withChild)
   func `an object can only be compared with another of the same family, for equality`(store: TestStore) throws {
     let place = try store.makePlace(model: Self.family, classes: [])

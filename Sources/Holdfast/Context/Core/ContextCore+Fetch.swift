@@ -319,14 +319,20 @@ final class ObjectSink: ReceivingSink {
 /// The order of groups' values: nil first, NaN after all numbers, otherwise as in sorted fetches.
 enum GroupOrder {
   static func order(_ a: StoreValue, _ b: StoreValue, _ column: ColumnType, _ places: StorePlaces) -> Int {
+    if case .attribute = column, case .objectID(let x) = a, case .objectID(let y) = b {
+      // Also of equal IDs, whose groups differ if their URIs do.
+      return order(Array(x.uriRepresentation.utf8), Array(y.uriRepresentation.utf8))
+    }
     if a == b { return 0 }
     if a == .null { return -1 }
     if b == .null { return 1 }
     if a.isNaN || b.isNaN { return a.isNaN == b.isNaN ? 0 : a.isNaN ? 1 : -1 }
     // Destinations are sorted by their keys, attributes by the URIs that they contain.
-    if case .toOne = column, case .objectID(let x) = a, case .objectID(let y) = b {
+    if case .objectID(let x) = a, case .objectID(let y) = b {
       return places.key(of: x) ?? 0 < places.key(of: y) ?? 0 ? -1 : 1
     }
     return ValueComparison.holds(a, .lessThan, b) ? -1 : 1
   }
+
+  private static func order(_ a: [UInt8], _ b: [UInt8]) -> Int { a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1 }
 }
