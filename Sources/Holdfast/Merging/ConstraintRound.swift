@@ -140,7 +140,7 @@ struct ConstraintRound {
   /// The values of an object in each constraint. Nil and NaN are equal to no value.
   private func values(of object: ManagedObject) -> [UniqueValues] {
     object.entity.uniqueSlots.enumerated().compactMap { place, slots in
-      let values = slots.map(object.valueToSave)
+      let values = slots.map { object.valueToSave($0).inConstraint }
       if values.contains(where: { $0 == .null || $0.isNaN }) { return nil }
       return UniqueValues(constraint: Constraint(entity: declaring(place, object.entity), place: place), values: values)
     }

@@ -184,6 +184,8 @@ import Testing
           attributes: [
             AttributeDescription("one", .objectID, isOptional: true), AttributeDescription("other", .objectID, isOptional: true),
           ]),
+        EntityDescription(
+          "Label", attributes: [AttributeDescription("one", .objectID, isOptional: true)], uniquenessConstraints: [["one"]]),
       ])
     } catch {
       preconditionFailure("\(error)")
@@ -224,6 +226,26 @@ import Testing
     try expectCounts(context)
     try context.save()
     try expectCounts(place.context())
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func `a uniqueness constraint compares IDs by their URIs`(store: TestStore) throws {
+    let place = try store.makePlace(model: Self.pets, classes: [])
+    let context = try place.context()
+    let dog = try context.insert(entityNamed: "Dog")
+    try context.save()
+    let uri = dog.objectID.uriRepresentation
+    let unread = try #require(ManagedObjectID(uriRepresentation: uri.replacing("/Dog/", with: "/Animal/")))
+    try context.insert(entityNamed: "Label").setValue(.objectID(dog.objectID), forKey: "one")
+    try context.save()
+    try context.insert(entityNamed: "Label").setValue(.objectID(unread), forKey: "one")
+    try context.save()
+    for id in [dog.objectID, unread] {
+      let other = try place.context()
+      try other.insert(entityNamed: "Label").setValue(.objectID(id), forKey: "one")
+      let error = try #require(throws: PersistenceError.self) { try other.save() }
+      #expect(error.code == .constraintConflict)
+    }
   }
 
   @Test(arguments: TestStore.allCases)

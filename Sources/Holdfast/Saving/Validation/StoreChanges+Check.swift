@@ -32,7 +32,7 @@ extension StoreChanges {
     var conflicts: [ConstraintConflict] = []
     // A new object can become a saved one, but not the reverse, so the new one is in conflict.
     for object in changedInOrder + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
-      let values = slots.map(object.valueToSave)
+      let values = slots.map { object.valueToSave($0).inConstraint }
       // Nil and NaN are equal to no value.
       if values.contains(where: { $0 == .null || $0.isNaN }) { continue }
       if let other = saving[values] {
@@ -55,7 +55,7 @@ extension StoreChanges {
     try coordinator.check(stored, entity)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
-      let values = slots.map { row.value($0, entity.layout.columns[$0]) }
+      let values = slots.map { row.value($0, entity.layout.columns[$0]).inConstraint }
       guard let object = new[values], object.objectKey != row.key else { return }
       // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.changesItsRow { return }
@@ -173,6 +173,11 @@ extension StoreChanges {
     let derived = object.flatMap { context.graph.derivations?.slots[$0.flags.entityIndex] } ?? []
     return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout, butFor: derived)
   }
+}
+
+extension StoreValue {
+  /// The value as uniqueness constraints compare it: an ID in an attribute by its URI, as stores do. Equal IDs can have different URIs.
+  var inConstraint: StoreValue { if case .objectID(let id) = self { .uri(id.uriRepresentation) } else { self } }
 }
 
 extension ManagedObject {
