@@ -79,8 +79,10 @@ private struct ObjectIDs {
   private func named(
     _ value: QueryExpression, _ op: ComparisonOperator, _ constant: QueryExpression, _ entity: ManagedObjectModel.Entity
   ) -> QueryExpression? {
-    guard case .constant(let id) = constant, op == .equalTo || op == .notEqualTo, target(of: value, entity) == nil else { return nil }
-    let list = named([id], value)
+    guard namesAll, case .constant(.objectID(let id)) = constant, op == .equalTo || op == .notEqualTo, case .property = value,
+      target(of: value, entity) == nil
+    else { return nil }
+    let list = named([.objectID(id)], value)
     if list.count == 1 { return nil }
     return op == .equalTo ? .membership(value, list) : .not(.membership(value, list))
   }
@@ -125,8 +127,10 @@ private struct ObjectIDs {
   ///
   /// Nil when the path ends at an attribute or doesn't exist; executing the query reports an invalid path.
   private func destination(of path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
-    var current = entity
-    for name in path.names {
+    // Without a list of all names, which would be allocated.
+    guard let first = entity.relationship(named: path.first) else { return nil }
+    var current = model.destination(of: first)
+    for name in path.rest {
       guard let relationship = current.relationship(named: name) else { return nil }
       current = model.destination(of: relationship)
     }

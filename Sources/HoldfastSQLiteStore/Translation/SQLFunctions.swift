@@ -10,7 +10,7 @@ enum SQLFunctions {
   static let match = "holdfast_match"
   /// `holdfast_compare(text, text, operator, folding)`: whether a comparison of two texts is true.
   static let compare = "holdfast_compare"
-  /// `holdfast_compare_ids(text, text, operator)`: whether a comparison of two object IDs, which the texts are URIs of, is true.
+  /// `holdfast_compare_ids(URI, URI, operator)`: whether a comparison of two object IDs is true.
   static let compareIDs = "holdfast_compare_ids"
 
   private typealias Function = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
