@@ -134,6 +134,21 @@ import Testing
     }
   }
 
+  /// The bug: the ordered relationship ignored the object, which was saved without its list.
+  @Test(arguments: TestStore.allCases) func anObjectAddedToItsOrderedRelationshipIsLinked(_ store: TestStore) throws {
+    for isFault in [true, false] {
+      let lists = try Lists(store, ["a"]), first = try lists.place.context(), context = try lists.place.context()
+      let list = try isFault ? context.object(with: lists.id) : context.existingObject(with: lists.id)
+      first.delete(try first.existingObject(with: lists.id))
+      try first.save()
+      let item = try Lists.newItem("b", context)
+      try list.ordered(forKey: "items").append(item)
+      #expect(try item.value(forKey: "list") == .objectID(lists.id) && list.isUpdated)
+      context.rollback()
+      #expect(!context.hasChanges)
+    }
+  }
+
   /// A change of a deleted object is refused as a conflict, with its ID.
   @Test(arguments: TestStore.allCases, [Deed.setNumber, .setText, .setToOne, .addLink])
   func savingItsChangesIsAConflict(_ store: TestStore, _ deed: Deed) throws {

@@ -203,10 +203,16 @@ extension ManagedObject {
     }
   }
 
+  /// Whether an object can be added to a to-many relationship. Traps if it is of another context or entity. If others removed it, saves are
+  /// refused.
+  final func canLink(_ index: Int, _ target: ManagedObject) -> Bool {
+    check(target, plan.toMany[index])
+    return context.canBeLinked(target)
+  }
+
   final func link(_ index: Int, _ target: ManagedObject) {
+    if !canLink(index, target) { return }
     let link = plan.toMany[index]
-    check(target, link)
-    if !context.canBeLinked(target) { return }
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
     context.holdingAwakening {
       if index < 0 { leaveFormerPartners(target, index, link) }

@@ -82,7 +82,14 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   }
 
   private func insert(_ object: Destination, at position: Int?) {
-    guard let list, !list.contains(object.objectKey) else { return }
+    // The list may have the key of an object that can't be added, such as one that was deleted.
+    guard owner.canLink(index, object) else { return }
+    guard let list else {
+      // The change is recorded as in an unordered relationship, so that the save reports that the owner was deleted or couldn't be read.
+      if owner.isInaccessible { owner.link(index, object) }
+      return
+    }
+    if list.contains(object.objectKey) { return }
     let count = list.visibleCount, place = position ?? count
     precondition(
       place >= 0 && place <= count, "An object was inserted at position \(place) of an ordered relationship of \(count) objects.")

@@ -192,6 +192,62 @@ import Testing
     #expect(try Lists.names(of: lists.items(ours)) == ["b"])
   }
 
+  /// The bug: ordered relationships ignored such changes, and the next save succeeded without them.
+  @Test(arguments: TestStore.withChild) func theNextSaveThrowsIfAnOrderedListOfARemovedObjectWasChanged(_ store: TestStore) throws {
+    for number in 0..<4 {
+      let place = try albums(store), (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+      ours.automaticallyMergesChanges = true
+      let removed = try #require(try ours.fetch(Album.self).first), track = try #require(try ours.fetch(Track.self).first)
+      let genre = try #require(try ours.fetch(Genre.self).first)
+      track.album = nil
+      try ours.save()
+      #expect(removed.name == "A" && removed.genres.isEmpty && removed.tracks.isEmpty)
+      theirs.delete(try #require(try theirs.fetch(Album.self).first))
+      try theirs.save()
+      try ours.processPendingChanges()
+      #expect(removed.isInaccessible && !ours.hasChanges, "\(number)")
+      switch number {
+      case 0: removed.tracks.append(track)
+      case 1: removed.tracks.insert(track, at: 0)
+      case 2: removed.genres.append(genre)
+      default: removed.genres.replaceAll(with: [genre])
+      }
+      let error = #expect(throws: PersistenceError.self) { try ours.save() }
+      #expect(error?.code == .lostChanges && error?.objectID == removed.id, "\(number)")
+      ours.rollback()
+      #expect(!ours.hasChanges && track.album == nil && genre.albums.isEmpty && removed.tracks.isEmpty && removed.genres.isEmpty)
+      track.title = "b"
+      try ours.save()
+    }
+  }
+
+  /// The list has the key of the removed object, hidden.
+  @Test(arguments: TestStore.withChild) func theNextSaveThrowsIfARemovedObjectWasAddedToItsOrderedListAgain(_ store: TestStore) throws {
+    let place = try albums(store), (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+    ours.automaticallyMergesChanges = true
+    let album = try #require(try ours.fetch(Album.self).first), removed = try #require(album.tracks.first)
+    #expect(removed.title == "a")
+    theirs.delete(try #require(try theirs.fetch(Track.self).first))
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(removed.isInaccessible && album.tracks.isEmpty && !ours.hasChanges)
+    album.tracks.append(removed)
+    let error = #expect(throws: PersistenceError.self) { try ours.save() }
+    #expect(error?.code == .lostChanges && error?.objectID == removed.id)
+    ours.rollback()
+    #expect(album.tracks.isEmpty && !ours.hasChanges)
+  }
+
+  /// A store with an album, its track, and a genre.
+  private func albums(_ store: TestStore) throws -> TestStore.Place {
+    let place = try store.makePlace(model: OrderAndRefreshTests.model, classes: [Album.self, Track.self, Genre.self])
+    let setup = try place.context(), album = setup.insert(Album.self), track = setup.insert(Track.self), genre = setup.insert(Genre.self)
+    (album.name, track.title, genre.name) = ("A", "a", "Jazz")
+    album.tracks.append(track)
+    try setup.save()
+    return place
+  }
+
   /// A context that will merge that another one has deleted Fido; with Fido and Rex.
   private func removing(_ place: TestStore.Place) throws -> (ours: ManagedObjectContext, removed: Dog, rest: Dog) {
     let setup = try place.context()
