@@ -129,6 +129,19 @@ private final class Loop: ManagedObject {
     #expect(items.firstIndex(of: list) == nil && !items.contains(list) && items.count == 4)
   }
 
+  /// The bug: only keys were compared. Objects of different stores can have the same key.
+  @Test(arguments: TestStore.withChild) func objectsOfOtherContextsHaveNoIndexInAnOrderedRelationship(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b"]), context = try lists.place.context(), other = try lists.place.context()
+    let items = try lists.items(context), foreign = try lists.items(other)[1], item = items[1]
+    #expect(items.firstIndex(of: item) == 1 && items.contains(item))
+    #expect(items.firstIndex(of: foreign) == nil && !items.contains(foreign))
+    items.move(from: 1, to: 0)
+    #expect(items.firstIndex(of: item) == 0 && items.firstIndex(of: foreign) == nil && !items.contains(foreign))
+    context.reset()
+    let again = try lists.items(context)
+    #expect(try Lists.names(of: again) == ["a", "b"] && again.firstIndex(of: item) == nil && !again.contains(item))
+  }
+
   /// The bug: after many changes without a read, the list forgot which deletions it had applied, but kept their objects hidden.
   @Test(arguments: TestStore.allCases) func aListThatChangedOftenShowsAnObjectWhoseDeletionIsDiscarded(_ store: TestStore) throws {
     let lists = try Lists(store, ["a", "b", "c"]), context = try lists.place.context()

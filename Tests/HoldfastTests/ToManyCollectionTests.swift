@@ -123,6 +123,22 @@ import Testing
     }
   }
 
+  /// The bug: only keys were compared. Objects of different stores can have the same key.
+  @Test(arguments: TestStore.withChild) func objectsOfOtherContextsAndOfAFormerGraphAreNotContained(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Fido", owner: setup.person("Ann")).friends.insert(setup.dog("Rex"))
+    try setup.save()
+    let context = try place.context(), other = try place.context()
+    let fido = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" }), rex = try #require(fido.friends.first)
+    let ann = try #require(fido.owner), foreign = try #require(try other.fetchOne(Dog.self) { $0.name == "Fido" })
+    let foreignRex = try #require(foreign.friends.first)
+    #expect(fido.friends.contains(rex) && rex.friendOf.contains(fido) && ann.dogs.contains(fido))
+    #expect(!fido.friends.contains(foreignRex) && !rex.friendOf.contains(foreign) && !ann.dogs.contains(foreign))
+    context.reset()
+    let again = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" })
+    #expect(again.friends.map(\.name) == ["Rex"] && !again.friends.contains(rex) && again.owner?.dogs.contains(fido) == false)
+  }
+
   /// The general algorithm of collections would count the objects first, and read each row when it is used.
   @Test(arguments: TestStore.withChild) func arraysAndMapsSendAsManyRequestsAsALoop(_ store: TestStore) throws {
     let uses: [(Dog) -> Int] = [

@@ -278,6 +278,9 @@ extension ManagedObject {
     }
   }
 
+  /// Whether an object is in the graph of this object's context.
+  final func sharesGraph(with other: ManagedObject) -> Bool { other.context === context && !other.flags.contains(.detached) }
+
   private func check(_ target: ManagedObject, _ link: LinkPlan) {
     precondition(
       target.context === context, "A relationship got an object of another context; pass its objectID instead.")

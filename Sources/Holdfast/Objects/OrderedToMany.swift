@@ -230,8 +230,8 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// The position of an object; nil if the collection doesn't contain it.
   public func firstIndex(of object: Destination) -> Int? {
-    // Objects of other entities can have the same key.
-    if !owner.plan.toMany[index].leads(toEntity: object.flags.entityIndex) { return nil }
+    // Objects of other entities can have the same key, and so can those of other contexts and those that have left the graph.
+    if !owner.sharesGraph(with: object) || !owner.plan.toMany[index].leads(toEntity: object.flags.entityIndex) { return nil }
     return switch targets {
     case .list(let list): list.position(of: object.objectKey)
     case .plain(let keys): keys.withKeys { $0.firstIndex(of: object.objectKey) }

@@ -40,8 +40,8 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
   /// Whether the relationship contains an object.
   public func contains(_ object: Destination) -> Bool {
     let link = owner.plan.toMany[index]
-    // Objects of other entities can have the same key.
-    if object.isDeleted || !link.leads(toEntity: object.flags.entityIndex) { return false }
+    // Objects of other entities can have the same key, and so can those of other contexts and those that have left the graph.
+    if object.isDeleted || !owner.sharesGraph(with: object) || !link.leads(toEntity: object.flags.entityIndex) { return false }
     if link.inverseSlot >= 0 {
       let row = object.readRow
       return row.isPresent(link.inverseSlot) && row.key(link.inverseSlot) == owner.objectKey
