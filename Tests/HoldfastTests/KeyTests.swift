@@ -111,6 +111,22 @@ import Testing
     #expect(Array(ann.dogs) == [fido] && !context.hasChanges)
   }
 
+  /// The bug: the relationship was set to a new fault with the key of the deleted object, and the next save stored that key.
+  @Test(arguments: TestStore.withChild) func aDeletedObjectIsRefusedAsADestination(_ store: TestStore) throws {
+    let context = try store.makePlace().context(), ann = context.person("Ann"), bob = context.person("Bob")
+    let fido = context.dog("Fido", owner: bob)
+    try context.save()
+    let id = ann.objectID
+    context.delete(ann)
+    try context.save()
+    let byObject = try #require(throws: PersistenceError.self) { try fido.setValue(ann, forKey: "owner") }
+    let byID = try #require(throws: PersistenceError.self) { try fido.setValue(.objectID(id), forKey: "owner") }
+    for error in [byObject, byID] {
+      #expect(error.code == .missingObject && error.property == "owner" && error.objectID == fido.objectID && error.objectIDs == [id])
+    }
+    #expect(fido.owner === bob && !context.hasChanges)
+  }
+
   @Test(arguments: TestStore.allCases) func pathsThroughToManyRelationshipsCollect(_ store: TestStore) throws {
     let context = try kennel(store).context()
     let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }),

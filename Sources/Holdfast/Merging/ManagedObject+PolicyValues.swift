@@ -66,7 +66,7 @@ extension ContextCore {
   }
 
   /// Whether an object is being deleted or was deleted.
-  fileprivate func isDeleted(_ id: ManagedObjectID) -> Bool {
+  func isDeleted(_ id: ManagedObjectID) -> Bool {
     guard let key = id.isTemporaryID ? id.key : places.key(of: id),
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
     else { return false }

@@ -48,12 +48,14 @@ extension ManagedObject {
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``, ``PersistenceError/Code/wrongType`` if the value has a wrong
   ///   type, ``PersistenceError/Code/foreignObject`` if it is the ID of an object of another store or context, or
-  ///   ``PersistenceError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
+  ///   ``PersistenceError/Code/missingObject`` if the object has left the graph, or the context has deleted the destination. The object is
+  ///   then unchanged.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {
     case .attribute(let attribute)?: setFitting(attribute.slot, try fitting(value, attribute))
     case .relationship(let relationship)?, .transientRelationship(let relationship)?:
+      if !relationship.isToMany { try checkExists(value, key) }
       setToOne(relationship, try destination(value, of: relationship, key))
     case .composite(let composite)?:
       try checkClearsComposite(value, key)
@@ -74,6 +76,13 @@ extension ManagedObject {
     case .transient(let attribute)?: _ = try fitting(value, attribute)
     case .fetched?, nil: _ = try slot(forKey: key)
     }
+  }
+
+  /// Throws if a to-one relationship would be set to an object whose deletion was saved. The next save would store a missing key.
+  private func checkExists(_ value: StoreValue, _ key: String) throws {
+    guard case .objectID(let target) = value, context.isDeleted(target), context.registeredObject(for: target) == nil else { return }
+    throw PersistenceError(
+      .missingObject, objectID: id, property: key, reason: "The destination was deleted. Fetch or insert another.", objectIDs: [target])
   }
 
   private func checkClearsComposite(_ value: StoreValue, _ key: String) throws {
