@@ -97,7 +97,13 @@ extension CompositeElements where Root: CompositeAttributeValue {
     let builder = RowBatchBuilder(layout: RowLayout(columns), idPrefix: nil)
     builder.beginRow(key: 0, version: 0)
     for (value, column) in zip(values, columns) {
-      if case .attribute(let type) = column, !builder.appendValue(value.converted(to: type) ?? .null, column) { return nil }
+      guard case .attribute(let type) = column else { continue }
+      if case .objectID(let id) = value, type == .objectID {
+        // Unlike a store's, it can be temporary.
+        id.withRowBytes { builder.append(bytes: $0) }
+      } else if !builder.appendValue(value.converted(to: type) ?? .null, column) {
+        return nil
+      }
     }
     builder.endRow()
     let row = builder.seal()

@@ -86,6 +86,42 @@ import Testing
     try context.save()
   }
 
+  private struct Stop: CompositeAttributeValue {
+    var note: String?
+    var spot: ManagedObjectID?
+    static let elements: CompositeElements<Stop> = [.attribute("note", \.note), .attribute("spot", \.spot)]
+  }
+
+  private final class Tour: ManagedObject {
+    var stop: Stop? {
+      get { self[composite: 0] }
+      set { self[composite: 0] = newValue }
+    }
+    override class var properties: [PropertyBinding] { [.composite("stop", \Tour.stop, slot: 0)] }
+  }
+
+  /// The bug: the element of the snapshot was nil, and changing another element discarded it.
+  @Test(arguments: [TestStore.memory, .child]) func aTemporaryIDIsAnElementOfACompositeAttributeInASnapshot(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Tour", attributes: [.composite("stop", "Stop", isOptional: true)])],
+      composites: [
+        CompositeDescription(
+          "Stop",
+          [AttributeDescription("note", .string, isOptional: true), AttributeDescription("spot", .objectID, isOptional: true)])
+      ])
+    let context = try store.makePlace(model: model, classes: [Tour.self]).context()
+    let tour = context.insert(Tour.self), other = context.insert(Tour.self)
+    tour.stop = Stop(note: "a", spot: other.objectID)
+    #expect(tour.stop?.spot == other.objectID && other.objectID.isTemporaryID)
+    var snapshot = try ManagedObjectSnapshot(tour)
+    #expect(snapshot.stop?.spot == other.objectID)
+    snapshot.stop?.note = "b"
+    try snapshot.apply(to: tour)
+    #expect(tour.stop?.note == "b" && tour.stop?.spot == other.objectID)
+    try context.save()
+    #expect(tour.stop?.spot == other.objectID && !other.objectID.isTemporaryID)
+  }
+
   @Test(arguments: TestStore.allCases) func aTemporaryIDThatStaysOneIsRefused(_ store: TestStore) throws {
     let place = try store.makeAtlas(), context = try place.context(), other = try place.context()
     let a = context.spot("A"), gone = context.spot("B")
