@@ -334,4 +334,11 @@ private final class Box: ManagedObject {}
     #expect(try #require(throws: PersistenceError.self) { try tie.validateValue(.string("x"), forKey: "colour") }.code == .unknownProperty)
     #expect(!tie.isUpdated)
   }
+
+  /// The bug: the whole number was taken as the key of an object.
+  @Test func aWholeNumberIsNoValueOfARelationship() throws {
+    let context = try Self.context(.memory), tie = context.insert(Tie.self)
+    let error = try #require(throws: PersistenceError.self) { try tie.validateValue(.int64(1), forKey: "box") }
+    #expect(error.code == .wrongType && error.property == "box")
+  }
 }

@@ -38,9 +38,16 @@ extension ManagedObject {
       throw PersistenceError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
     }
-    if case .objectID(let target) = value, let relationship = entity.relationship(inSlot: slot), !canLead(relationship, to: target) {
-      throw wrongType(key)
+    if let relationship = entity.relationship(inSlot: slot) {
+      switch value {
+      case .null: break
+      case .objectID(let target) where canLead(relationship, to: target): break
+      // Also a whole number, which a row would take as a key.
+      default: throw wrongType(key)
+      }
     }
+    // Only stores name external files.
+    if value.isExternal { throw wrongType(key) }
     // The model has no other rule for IDs in attributes, and a batch can't have a temporary one.
     if case .objectID = value, case .attribute(.objectID) = entity.layout.columns[slot] { return [] }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
