@@ -74,20 +74,32 @@ static int is_copied(const char *name) {
   return strcmp(name, accessList) == 0 || strcmp(name, "security.selinux") == 0 || strncmp(name, "user.", 5) == 0;
 }
 
+// A new file gets the default list of its folder, which would grant rights that the source doesn't grant.
+static int remove_list(int to) {
+  if (fgetxattr(to, accessList, NULL, 0) < 0) return 0;
+  return fremovexattr(to, accessList);
+}
+
 int holdfast_copy_attributes(int from, int to) {
   // On the stack, because most files have no attributes.
   char names[4096];
   ssize_t length = flistxattr(from, names, sizeof names);
-  if (length == 0 || (length < 0 && (errno == ENOTSUP || errno == ENOSYS))) return 0;
+  if (length == 0) return remove_list(to);
+  if (length < 0 && (errno == ENOTSUP || errno == ENOSYS)) return 0;
   char *value = malloc(largestValue);
   if (value == NULL) return -1;
   int result = 0;
   if (length < 0) {
     // The list is too long or unavailable. Copy at least the access control list.
-    if (copy_attribute(from, to, accessList, value) != 0 && errno != ENODATA && errno != ENOTSUP) result = -1;
+    if (copy_attribute(from, to, accessList, value) != 0)
+      result = errno == ENODATA ? remove_list(to) : errno == ENOTSUP ? 0 : -1;
   } else {
-    for (const char *name = names; name < names + length; name += strlen(name) + 1)
+    int hasList = 0;
+    for (const char *name = names; name < names + length; name += strlen(name) + 1) {
+      if (strcmp(name, accessList) == 0) hasList = 1;
       if (is_copied(name) && copy_attribute(from, to, name, value) != 0 && strcmp(name, accessList) == 0) result = -1;
+    }
+    if (!hasList && remove_list(to) != 0) result = -1;
   }
   int number = errno;
   free(value);

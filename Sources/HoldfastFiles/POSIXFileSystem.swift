@@ -125,9 +125,9 @@ public struct POSIXFileSystem: StoreFileSystem {
     try retrying(.setOwner, file.name) { Int(fchown(file.number, owner ?? .max, group)) }
   }
 
-  /// Uses `fgetxattr` and `fsetxattr`, or `fcopyfile` on Darwin.
+  /// Uses `fgetxattr`, `fsetxattr` and `fremovexattr`, or `fcopyfile` on Darwin.
   ///
-  /// Copies the access control list, the security label and `user.` attributes.
+  /// Copies the access control list, the security label and `user.` attributes. On Linux, removes a list that the file doesn't have.
   public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
     let source = try open(.copyAttributes, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     defer { _ = POSIXCall.close(source.number) }

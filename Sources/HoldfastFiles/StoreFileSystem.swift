@@ -76,9 +76,10 @@ public protocol StoreFileSystem: Sendable {
 
   /// Copies the access control list, security label and extended attributes to an open file.
   ///
-  /// Attributes that can't be copied are skipped.
+  /// Attributes that can't be copied are skipped. If the file has no access control list, the open file must not keep one: a new file may
+  /// have the default list of its folder.
   ///
-  /// - Throws: An error only if the file has an access control list that can't be copied.
+  /// - Throws: An error only if the access control list can't be copied or removed.
   func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError)
 
   /// Reserves space for a file without changing its size.

@@ -142,6 +142,32 @@ import Testing
     #endif
   }
 
+  /// The bug: after a save, users that the default list of the folder names could read and write the file.
+  @Test(arguments: [false, true]) func aFileWithoutAnAccessListDoesNotGetTheFoldersOne(hasAttribute: Bool) throws {
+    #if os(Linux)
+      typealias SetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32) -> Int32
+      typealias GetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeMutableRawPointer, Int) -> Int
+      let set = unsafeBitCast(dlsym(nil, "setxattr"), to: SetAttribute.self)
+      let get = unsafeBitCast(dlsym(nil, "getxattr"), to: GetAttribute.self)
+      func entry(_ tag: UInt8, _ rights: UInt8, _ id: UInt32) -> [UInt8] {
+        [tag, 0, rights, 0] + (0..<4).map { UInt8(truncatingIfNeeded: id >> (8 * $0)) }
+      }
+      let list: [UInt8] =
+        [2, 0, 0, 0] + entry(1, 7, .max) + entry(2, 7, 1234) + entry(4, 0, .max) + entry(0x10, 7, .max) + entry(0x20, 0, .max)
+      TestFile.write([1], to: folder.file())
+      TestFile.setPermissions(0o660, of: folder.file())
+      guard set(folder.path, "system.posix_acl_default", list, list.count, 0) == 0,
+        !hasAttribute || set(folder.file(), "user.harbour", "Brest", 5, 0) == 0
+      else { return print("Skipped: this disk doesn't support access lists or extended attributes.") }
+      let file = try DurableFile(path: folder.file())
+      _ = try file.contents()
+      try file.replace([2])
+      var found = [UInt8](repeating: 0, count: 100)
+      #expect(get(folder.file(), "system.posix_acl_access", &found, 100) < 0)
+      #expect(TestFile.permissions(folder.file()) == 0o660)
+    #endif
+  }
+
   @Test func aSymbolicLinkStaysALinkAndItsTargetIsReplaced() throws {
     TestFile.makeFolder(folder.file("real"))
     TestFile.write([1], to: folder.file("real/target"))

@@ -19,9 +19,9 @@ int holdfast_synchronize(int file);
 // Reserves space without changing the size. Also returns 0 if the file system can't reserve space.
 int holdfast_allocate(int file, int64_t size);
 
-// Copies the access control list, the security label and the user's extended attributes of one open file to another.
-// Returns -1 if the source has an access control list that can't be copied, or if memory is exhausted. Skips other
-// attributes that can't be copied; on Darwin, returns -1 for these as well.
+// Copies the access control list, the security label and the user's extended attributes of one open file to another. On Linux, removes
+// the access control list of the other file if the source has none. Returns -1 if the list can't be copied or removed, or if memory is
+// exhausted. Skips other attributes that can't be copied; on Darwin, returns -1 for these as well.
 int holdfast_copy_attributes(int from, int to);
 
 // Reserves addresses without memory. Using them is a fault. Returns NULL on failure. The size is a multiple of the page size.
