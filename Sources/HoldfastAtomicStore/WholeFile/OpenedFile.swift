@@ -202,6 +202,6 @@ extension ExternalDataFolder {
     self.init(
       path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: storeUUID,
       options: options.externalData, permissions: options.file.permissions, allowsSharedFolder: options.file.allowsSharedFolder,
-      fileSystem: options.file.fileSystem)
+      fileSystem: options.file.fileSystem, beside: file)
   }
 }

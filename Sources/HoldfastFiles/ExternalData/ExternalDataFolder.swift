@@ -27,6 +27,8 @@ public final class ExternalDataFolder: Sendable {
   /// The threshold and the size limit of values.
   public let options: ExternalDataOptions
   let fileSystem: any StoreFileSystem
+  /// The store's file, in whose open folder the files are; nil if the folder is found by the path.
+  private let file: DurableFile?
   private let path: String
   private let name: String
   /// The name of the store's file.
@@ -65,10 +67,13 @@ public final class ExternalDataFolder: Sendable {
   ///   - allowsSharedFolder: Whether the folder may belong to users other than the process's own, root and the owner of the store's
   ///     file. Defaults to false.
   ///   - fileSystem: The file system that contains the store's file.
+  ///   - file: The store's file in this file system, if it is a ``DurableFile``. External files then follow it if its folder is moved.
+  ///     Defaults to nil, which finds the folder by the path.
   public init(
     path: String, name: String, storeUUID: String, options: ExternalDataOptions, permissions: UInt32,
-    allowsSharedFolder: Bool = false, fileSystem: any StoreFileSystem = POSIXFileSystem()
+    allowsSharedFolder: Bool = false, fileSystem: any StoreFileSystem = POSIXFileSystem(), beside file: DurableFile? = nil
   ) {
+    self.file = file
     self.path = path
     self.name = ".\(name)_SUPPORT"
     self.storeUUID = storeUUID
@@ -290,18 +295,18 @@ public final class ExternalDataFolder: Sendable {
   /// Returns the open folders. If they don't exist, creates them or returns nil.
   func folders(making: Bool) throws(FileSystemError) -> OpenFolders? {
     if let open = state.withLock({ $0.folders }) { return open }
-    let place = try fileSystem.resolve(path)
-    let base = KeptFile(try fileSystem.openDirectory(place.folder), of: fileSystem)
-    guard let support = try folder(name, in: base, making) else { return nil }
-    var found = try folder(Self.dataName, in: support, false)
+    let base = try storeFolder()
+    defer { withExtendedLifetime(base.keeper) {} }
+    guard let support = try folder(name, in: base.handle, making) else { return nil }
+    var found = try folder(Self.dataName, in: support.handle, false)
     if found == nil && making {
       // An attempt that failed or was killed may have made the support folder, and not its name durable. So it has no folder of files yet.
       try fileSystem.synchronizeFolder(base.handle)
-      found = try folder(Self.dataName, in: support, true)
+      found = try folder(Self.dataName, in: support.handle, true)
       try fileSystem.synchronizeFolder(support.handle)
     }
     guard let data = found else { return nil }
-    for folder in [support, data] where !allowsSharedFolder { try checkOwner(folder, place.name, base) }
+    for folder in [support, data] where !allowsSharedFolder { try checkOwner(folder, base.storeName, base.handle) }
     let opened = OpenFolders(support: support, data: data)
     return state.withLock { state in
       if let open = state.folders { return open }
@@ -310,27 +315,36 @@ public final class ExternalDataFolder: Sendable {
     }
   }
 
+  /// The folder of the store's file, and the file's name there. The folder stays open at least as long as its keeper.
+  private func storeFolder() throws(FileSystemError) -> (handle: StoreFileHandle, storeName: String, keeper: any Sendable) {
+    // The file stays in its folder, even if that was moved and another folder is at the path.
+    if let open = file?.openFolder { return (open.directory, open.name, open) }
+    let place = try fileSystem.resolve(path)
+    let opened = KeptFile(try fileSystem.openDirectory(place.folder), of: fileSystem)
+    return (opened.handle, place.name, opened)
+  }
+
   /// Throws if another user may have created a folder.
-  private func checkOwner(_ folder: KeptFile, _ store: String, _ base: KeptFile) throws(FileSystemError) {
+  private func checkOwner(_ folder: KeptFile, _ store: String, _ base: StoreFileHandle) throws(FileSystemError) {
     let status = try fileSystem.status(of: folder.handle)
     let problem = FileTrust.problem(
       folder.handle.name, isExpectedKind: true, owner: status.owner, linkCount: nil,
-      storeOwner: (try? fileSystem.status(of: store, in: base.handle))?.owner)
+      storeOwner: (try? fileSystem.status(of: store, in: base))?.owner)
     if problem != nil { throw FileSystemError(.openDirectory, name: folder.handle.name, number: ErrorNumber.otherOwner) }
   }
 
   /// Opens a folder. If it doesn't exist, makes it or returns nil. The name of a new folder isn't durable yet.
-  private func folder(_ name: String, in parent: KeptFile, _ making: Bool) throws(FileSystemError) -> KeptFile? {
+  private func folder(_ name: String, in parent: StoreFileHandle, _ making: Bool) throws(FileSystemError) -> KeptFile? {
     do throws(FileSystemError) {
-      return KeptFile(try fileSystem.openDirectory(name, in: parent.handle), of: fileSystem)
+      return KeptFile(try fileSystem.openDirectory(name, in: parent), of: fileSystem)
     } catch {
       guard error.number == ErrorNumber.notFound else { throw error }
       guard making else { return nil }
     }
-    do throws(FileSystemError) { try fileSystem.makeDirectory(name, in: parent.handle) } catch {
+    do throws(FileSystemError) { try fileSystem.makeDirectory(name, in: parent) } catch {
       if error.number != ErrorNumber.exists { throw error }
     }
-    return KeptFile(try fileSystem.openDirectory(name, in: parent.handle), of: fileSystem)
+    return KeptFile(try fileSystem.openDirectory(name, in: parent), of: fileSystem)
   }
 }
 

@@ -74,6 +74,26 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// The bug: values were written to the folder at the former path. The store, which was saved in the moved folder, lacked them.
+  @Test(arguments: FileStore.wholeFile)
+  func filesFollowAStoreWhoseFolderIsMoved(kind: FileStore) throws {
+    let folder = TemporaryFolder(), former = folder.file("former"), moved = folder.file("moved")
+    func open(in folder: String) throws -> ManagedObjectContext {
+      try Gallery.context(kind.description(at: folder + "/gallery.store", Gallery.small))
+    }
+    TestFile.makeFolder(former)
+    let context = try open(in: former)
+    TestFile.move(former, to: moved)
+    TestFile.makeFolder(former)
+    Gallery.insert(1, Gallery.bytes(1, 4000), context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    #expect(TemporaryFolder.names(in: former).isEmpty)
+    let other = try open(in: moved)
+    #expect(try Gallery.photos(other).map(\.image) == [Gallery.bytes(1, 4000)])
+    try other.persistentStoreCoordinator.close()
+  }
+
   @Test(arguments: FileStore.all)
   func unsavedValuesLeaveNoFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
