@@ -43,9 +43,9 @@ public final class FileWatch: Sendable {
     path: String, find: @escaping @Sendable () -> StoreChange?, report: @escaping @Sendable (StoreChange) -> Void
   ) throws(StoreError) {
     (self.find, self.report) = (find, report)
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false), folder = parts.dropLast().joined(separator: "/")
+    let place = ResolvedFilePath(splitting: path)
     let watch = try FolderWatch(
-      folder: folder.isEmpty ? "/" : folder, prefix: String(parts.last ?? ""), onChange: { [weak self] in self?.noteChange() },
+      folder: place.folder, prefix: place.name, onChange: { [weak self] in self?.noteChange() },
       onTick: { [weak self] in self?.lookSoon() })
     self.folder.withLock { $0 = watch }
     noteChange()

@@ -6,7 +6,7 @@ import Testing
 #if canImport(Glibc)
   import Glibc
 
-  /// Folders whose names a string can't represent. Other systems don't have them.
+  /// Names that a string can't represent, or represents in an unusual way. Other systems don't have all of them.
   @Suite(.ownThreads) struct FolderNameTests {
     /// The bug: the path was repaired, and the error named a folder that doesn't exist.
     @Test(arguments: FileStore.all) func aFolderWhoseNameIsNotUTF8IsRefusedWithTheReason(_ kind: FileStore) async throws {
@@ -26,6 +26,35 @@ import Testing
         precondition(chdir("/") == 0 && rmdir(name) == 0 && unlink(path + "/link") == 0)
       }
       #expect(folder.names.isEmpty)
+    }
+
+    /// The bug: two SQLite stores with such names couldn't be open at the same time.
+    @Test(arguments: FileStore.all) func namesThatDifferOnlyInTheirNormalizationAreThoseOfTwoStores(_ kind: FileStore) throws {
+      let folder = TemporaryFolder()
+      let contexts = try ["\u{E9}", "e\u{301}"].map { try Gallery.context(kind.description(at: folder.file($0), Gallery.small)) }
+      for (number, context) in contexts.enumerated() {
+        Gallery.insert(Int64(number), Gallery.bytes(1, 4000), context)
+        try context.save()
+      }
+      for (number, context) in contexts.enumerated() {
+        #expect(try Gallery.photos(context).map(\.number) == [Int64(number)])
+        try context.persistentStoreCoordinator.close()
+      }
+    }
+
+    /// The bug: in a string, a slash can be one character with the letter after or before it, so it wasn't found in the path.
+    @Test(arguments: FileStore.all, ["\u{301}.store", "store\u{600}", "\u{600}/store"])
+    func aLetterThatJoinsItsNeighbourIsPartOfAName(_ kind: FileStore, name: String) throws {
+      let folder = TemporaryFolder(), image = Gallery.bytes(1, 4000)
+      TestFile.makeFolder(folder.file("\u{600}"))
+      let store = kind.description(at: folder.file(name), Gallery.small)
+      var context = try Gallery.context(store)
+      Gallery.insert(1, image, context)
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+      context = try Gallery.context(store)
+      #expect(try Gallery.photos(context).map(\.image) == [image])
+      try context.persistentStoreCoordinator.close()
     }
   }
 #endif

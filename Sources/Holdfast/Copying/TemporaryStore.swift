@@ -21,7 +21,7 @@ struct TemporaryStore {
     guard let path = other.location?.path, let inFile = hasSmallCaches ? other.inFileWithSmallCaches : other.inFile,
       other.administration.supports(ReplacementRequest.self)
     else { throw Self.unsupported(other, operation) }
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    let parts = path.namesInPath
     let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
     folder = (parts.dropLast() + [Substring(name)]).joined(separator: "/")
     description = inFile(folder + "/" + (parts.last ?? "store"))
@@ -51,6 +51,13 @@ struct TemporaryStore {
   func remove() { try? FileManager.default.removeItem(atPath: folder) }
 }
 
+extension String {
+  /// The names in a path, and an empty one before a slash at its beginning. A slash separates them also if it is a part of a character.
+  var namesInPath: [Substring] {
+    utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Substring($0) }
+  }
+}
+
 extension Error {
   /// Whether Foundation couldn't write a file or create a folder because the disk is full.
   var isOfFullDisk: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
@@ -62,7 +69,7 @@ extension Error {
   ///   - folder: The folder of the copy.
   func located(at store: StoreLocation?, insteadOfIn folder: String) -> any Error {
     // The name of the folder is unique, and the error's path may have been resolved.
-    let name = "/" + (folder.split(separator: "/").last.map(String.init) ?? "") + "/"
+    let name = "/\(folder.namesInPath.last ?? "")/"
     func path(_ path: String?) -> String? { path?.contains(name) == true ? store?.description : path }
     func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: store, insteadOfIn: folder) }
     switch self {

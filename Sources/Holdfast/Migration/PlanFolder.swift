@@ -48,7 +48,7 @@ struct PlanFolder {
       return nil
     }
     storePath = path
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    let parts = path.namesInPath
     (self.inFile, name) = (inFile, String(parts.last ?? "store"))
     let folder = ".holdfast-\(Self.shortened(name)).migration"
     guard

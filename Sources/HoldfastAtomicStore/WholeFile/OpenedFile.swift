@@ -200,7 +200,7 @@ extension ExternalDataFolder {
   /// The folder of a store's external data.
   convenience init(_ file: DurableFile, storeUUID: String, options: WholeFileOptions) {
     self.init(
-      path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: storeUUID,
+      path: file.path, name: ResolvedFilePath(splitting: file.path).name, storeUUID: storeUUID,
       options: options.externalData, permissions: options.file.permissions, allowsSharedFolder: options.file.allowsSharedFolder,
       fileSystem: options.file.fileSystem, beside: file)
   }

@@ -9,6 +9,13 @@ struct CompanionFiles {
   /// The suffixes of the database's name.
   static let suffixes = ["-journal", "-wal", "-shm"]
 
+  /// The suffix of the name of such a file; nil for other names.
+  ///
+  /// Compares bytes, because the last character of the database's name can include the beginning of the suffix.
+  static func suffix(of name: String) -> String? {
+    suffixes.first { name.utf8.reversed().starts(with: $0.utf8.reversed()) }
+  }
+
   /// The paths of a database's files.
   static func paths(of database: String) -> [String] { suffixes.map { database + $0 } }
 

@@ -39,6 +39,7 @@ enum OpenFileRegistry {
       files.removeLeftLog()
       OpenFileRegistry.openFiles.withLock { files in
         if let index = files.firstIndex(where: { $0.node == nil && OpenFileRegistry.isSame($0.path, path) }) { files.remove(at: index) }
+        if let index = files.firstIndex(where: { $0.node == nil && SQLiteFile.isSame($0.path, path) }) { files.remove(at: index) }
       }
     }
   }
@@ -72,6 +73,7 @@ enum OpenFileRegistry {
       }
       // Both stores would use the log at this path.
       guard !openFiles.contains(where: { isSame($0.path, file.path) }) else {
+      guard !openFiles.contains(where: { SQLiteFile.isSame($0.path, file.path) }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "The file was replaced, and this process still has the previous file open. Close that store first.")

@@ -270,7 +270,7 @@ extension ClosedFile {
     let place = ResolvedFilePath(splitting: file), own = ExternalDataFolder.name(file), node = OperatingSystem.node(of: file)
     for name in OperatingSystem.names(inFolder: place.folder).sorted() where name != place.name && ExternalDataFolder.name(name) == own {
       // Closing another descriptor of a log's index would release SQLite's locks.
-      if CompanionFiles.suffixes.contains(where: { name.hasSuffix($0) }) { continue }
+      if CompanionFiles.suffix(of: name) != nil { continue }
       let path = ResolvedFilePath(folder: place.folder, name: name).path
       guard let status = try? OperatingSystem.status(of: path), status.kind == .regular, status.identity.node != node else { continue }
       let other = ClosedFile(path: path, options: options.withSmallCaches)

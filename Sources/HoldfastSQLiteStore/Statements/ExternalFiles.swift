@@ -80,8 +80,8 @@ extension ExternalDataFolder {
 
   /// The file's name without its extension, as in Core Data's stores.
   static func name(_ path: String) -> String {
-    let name = path.split(separator: "/").last ?? ""
-    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
+    let name = ResolvedFilePath(splitting: path).name
+    guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return name }
     return String(name[..<dot])
   }
 }
