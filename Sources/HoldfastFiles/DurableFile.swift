@@ -135,8 +135,7 @@ public final class DurableFile: Sendable {
   ) throws(StoreError) -> sending FileReplacement {
     let folder = try writableFolder(operation), lock: WriterLock
     do throws(StoreError) {
-      lock = try WriterLock(
-        folder, timeout: lockTimeout(request), trustsAnyFile: options.allowsSharedFolder, operation: operation)
+      lock = try WriterLock(folder, timeout: lockTimeout(request), options, operation: operation)
     } catch {
       if error.code == .locked && request.deadline != nil { try request.check(operation) }
       throw error
@@ -164,8 +163,7 @@ public final class DurableFile: Sendable {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked`, `readOnly` or `notPermitted`, and errors of the closure.
   public func withLock<Result>(operation: String = "lock the store", _ body: (LockFile) throws -> Result) throws -> Result {
-    let lock = try WriterLock(
-      writableFolder(operation), timeout: options.lockTimeout, trustsAnyFile: options.allowsSharedFolder, operation: operation)
+    let lock = try WriterLock(writableFolder(operation), timeout: options.lockTimeout, options, operation: operation)
     defer { lock.release() }
     return try body(lock.file)
   }

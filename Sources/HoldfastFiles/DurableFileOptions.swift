@@ -37,7 +37,8 @@ public struct DurableFileOptions: Sendable {
   ///   owners are the process's user, root and the owner of the store's file;
   /// - such a file that has a second hard link, or that is a symbolic link, a pipe or a device.
   ///
-  /// Use true if several users save to one store, because each of them owns some of the files.
+  /// Use true if several users save to one store, because each of them owns some of the files. ``permissions`` must allow all of them to
+  /// read and write, for example `0o660` for a group. They get the same rights to the lock file and the external data folder.
   public var allowsSharedFolder: Bool
   /// The file system that contains the file.
   public var fileSystem: any StoreFileSystem

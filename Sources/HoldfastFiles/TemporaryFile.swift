@@ -81,5 +81,5 @@ struct TemporaryFile {
 
 extension UInt32 {
   /// Limits the group's rights to those of all users.
-  fileprivate mutating func limitGroup() { self &= ~0o070 | (self & 0o007) << 3 }
+  mutating func limitGroup() { self &= ~0o070 | (self & 0o007) << 3 }
 }

@@ -9,11 +9,11 @@ final class WriterLock {
   private let folder: OpenFolder
   private var isReleased = false
 
-  /// - Parameter trustsAnyFile: Whether a lock file of another user is accepted.
-  init(_ folder: OpenFolder, timeout: Duration, trustsAnyFile: Bool, operation: String) throws(StoreError) {
+  /// - Parameter options: The options of the store's file, which specify whether it is shared with other users.
+  init(_ folder: OpenFolder, timeout: Duration, _ options: DurableFileOptions, operation: String) throws(StoreError) {
     self.folder = folder
     do {
-      file = LockFile(try Self.locked(folder, timeout: timeout, trustsAnyFile), folder: folder, operation: operation)
+      file = LockFile(try Self.locked(folder, timeout: timeout, options), folder: folder, operation: operation)
     } catch let error as FileSystemError {
       throw StoreError(error, operation: operation, path: folder.path)
     } catch {
@@ -37,7 +37,7 @@ final class WriterLock {
     let description: String
   }
 
-  private static func locked(_ folder: OpenFolder, timeout: Duration, _ trustsAnyFile: Bool) throws -> StoreFileHandle {
+  private static func locked(_ folder: OpenFolder, timeout: Duration, _ options: DurableFileOptions) throws -> StoreFileHandle {
     let (fileSystem, name) = (folder.fileSystem, ".\(folder.name).lock")
     let end = POSIXCall.seconds() + timeout / .seconds(1)
     while true {
@@ -45,7 +45,12 @@ final class WriterLock {
       do {
         let opened = try fileSystem.status(of: handle)
         guard opened.kind == .regular else { throw FileSystemError(.openLockFile, name: name, number: ErrorNumber.tooManyLinks) }
-        if !trustsAnyFile { try check(opened, name, folder) }
+        if options.allowsSharedFolder {
+          let store = try? fileSystem.status(of: folder.name, in: folder.directory)
+          SharedAccess.extend(handle, like: store, permissions: options.permissions, fileSystem)
+        } else {
+          try check(opened, name, folder)
+        }
         try fileSystem.lock(handle, timeout: .seconds(max(end - POSIXCall.seconds(), 0)))
         if try isStillThere(opened, name, folder) { return handle }
       } catch {

@@ -187,6 +187,32 @@ import Testing
     #expect(try Voyage.check(Harbour.context(description)).saves == 12)
   }
 
+  /// The bug: only the user who had created the lock file and the folder of external values could use them.
+  @Test(.ownThreads, arguments: FileStore.all) func usersOfAGroupCanSaveToOneStore(store: FileStore) async throws {
+    guard System.isRoot else { return print("Skipped: only root can become another user.") }
+    #expect(chown(folder.path, 0, 4321) == 0 && chmod(folder.path, 0o2770) == 0)
+    for user in [1234, 1235, 1234] as [uid_t] {
+      await #expect(processExitsWith: .success) { [store = store as FileStore, path = path as String, user = user as uid_t] in
+        precondition(setgid(4321) == 0 && setuid(user) == 0)
+        let description =
+          store == .sqlite(.wal)
+          ? StoreDescription.sqlite(
+            at: path, options: SQLiteStoreOptions(filePermissions: 0o660, allowsSharedFolder: true, externalData: Gallery.small))
+          : store.description(
+            at: path,
+            WholeFileOptions(file: DurableFileOptions(permissions: 0o660, allowsSharedFolder: true), externalData: Gallery.small))
+        let context = try Gallery.context(description)
+        for photo in try Gallery.photos(context) {
+          precondition(photo.image?.count == 4000)
+          photo.image = Gallery.bytes(Int64(user), 4000)
+        }
+        Gallery.insert(Int64(user), Gallery.bytes(1, 4000), context)
+        try context.save()
+        try context.persistentStoreCoordinator.close()
+      }
+    }
+  }
+
   // MARK: Reading changes nothing
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)

@@ -297,12 +297,13 @@ public final class ExternalDataFolder: Sendable {
     if let open = state.withLock({ $0.folders }) { return open }
     let base = try storeFolder()
     defer { withExtendedLifetime(base.keeper) {} }
-    guard let support = try folder(name, in: base.handle, making) else { return nil }
+    let store = allowsSharedFolder && making ? (try? fileSystem.status(of: base.storeName, in: base.handle)) : nil
+    guard let support = try folder(name, in: base.handle, making, like: store) else { return nil }
     var found = try folder(Self.dataName, in: support.handle, false)
     if found == nil && making {
       // An attempt that failed or was killed may have made the support folder, and not its name durable. So it has no folder of files yet.
       try fileSystem.synchronizeFolder(base.handle)
-      found = try folder(Self.dataName, in: support.handle, true)
+      found = try folder(Self.dataName, in: support.handle, true, like: store)
       try fileSystem.synchronizeFolder(support.handle)
     }
     guard let data = found else { return nil }
@@ -334,7 +335,11 @@ public final class ExternalDataFolder: Sendable {
   }
 
   /// Opens a folder. If it doesn't exist, makes it or returns nil. The name of a new folder isn't durable yet.
-  private func folder(_ name: String, in parent: StoreFileHandle, _ making: Bool) throws(FileSystemError) -> KeptFile? {
+  ///
+  /// - Parameter store: The status of the store's file, whose users may use a new folder if shared folders are allowed. Defaults to nil.
+  private func folder(
+    _ name: String, in parent: StoreFileHandle, _ making: Bool, like store: StoreFileStatus? = nil
+  ) throws(FileSystemError) -> KeptFile? {
     do throws(FileSystemError) {
       return KeptFile(try fileSystem.openDirectory(name, in: parent), of: fileSystem)
     } catch {
@@ -344,7 +349,9 @@ public final class ExternalDataFolder: Sendable {
     do throws(FileSystemError) { try fileSystem.makeDirectory(name, in: parent) } catch {
       if error.number != ErrorNumber.exists { throw error }
     }
-    return KeptFile(try fileSystem.openDirectory(name, in: parent), of: fileSystem)
+    let made = KeptFile(try fileSystem.openDirectory(name, in: parent), of: fileSystem)
+    if allowsSharedFolder { SharedAccess.extend(made.handle, like: store, permissions: permissions, fileSystem) }
+    return made
   }
 }
 
