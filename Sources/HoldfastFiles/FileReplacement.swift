@@ -238,7 +238,11 @@ public final class FileReplacement {
     guard let temporary else { preconditionFailure("A finished replacement has a temporary file.") }
     try performing { () throws(FileSystemError) in
       try keepBackup()
-      try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
+      do throws(FileSystemError) {
+        try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
+      } catch {
+        guard isInPlace(temporary) else { throw error }
+      }
     }
     // Other processes see the new contents from here on, so nothing can be undone. Known at once, they aren't taken for another process's.
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
@@ -292,6 +296,16 @@ public final class FileReplacement {
     let file = try openedTemporary()
     try performing { () throws(FileSystemError) in try folder.fileSystem.synchronize(file.handle) }
     phase = .finished
+  }
+
+  /// Whether a file has the store's name although renaming it failed.
+  ///
+  /// A network file system can repeat a call that has succeeded, and report that the second one failed.
+  private func isInPlace(_ file: TemporaryFile) -> Bool {
+    guard let new = try? folder.fileSystem.status(of: file.handle), let current = try? folder.status(operation: operation) else {
+      return false
+    }
+    return current.identity.node == new.identity.node
   }
 
   private func keepBackup() throws(FileSystemError) {

@@ -142,6 +142,16 @@ import Testing
     #expect(disk.contents(of: "store") == TestImage.encode(4, byteCount: 40))
   }
 
+  /// The bug: the save failed, although all processes saw the new contents. A store then removed the external files that they name.
+  @Test func RC1_aFileThatIsInPlaceIsSavedAlthoughRenamingItFailed() throws {
+    let disk = try Self.disk()
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: FailingRenames(base: disk)))
+    try store.save()
+    let change = try store.file.change()
+    #expect(store.generation == 2 && change == .none)
+    #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 40) && disk.names == [".store.lock", "store"])
+  }
+
   @Test func RC3_shortReadingsAndWritingsLoseNothing() throws {
     let disk = SimulatedFileSystem()
     disk.shortenAllTransfers(seed: SeededGenerator("RC3").seed)
@@ -187,5 +197,15 @@ import Testing
       #expect(synchronized.count == 3 && synchronized.count { $0 == failed } == 1, "\(number): \(synchronized)")
       #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 40) && store.generation == 2)
     }
+  }
+}
+
+/// Reports that renaming a file failed, although it has the new name.
+private struct FailingRenames: ForwardingFileSystem {
+  let base: any StoreFileSystem
+
+  func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try base.rename(name, to: newName, in: directory)
+    throw FileSystemError(.rename, name: name, number: ENOENT)
   }
 }
