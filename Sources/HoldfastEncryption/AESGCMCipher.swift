@@ -19,7 +19,7 @@
     /// function for this purpose, such as scrypt.
     ///
     /// To replace a key, pass the old one in `formerKeys`. The next save encrypts the store's file with the new key. The files of external
-    /// values keep the old key until the values are replaced, so continue to pass the old key.
+    /// values keep the old key until the values are replaced, and backups until they are removed, so continue to pass the old key.
     ///
     /// - Parameters:
     ///   - key: The key for new files, with at least 128 bits. Create one with `SymmetricKey(size: .bits256)`.

@@ -25,7 +25,8 @@ import Synchronization
 ///   of its SHA-256 digest, with which an attacker can check whether the value is a file that they already have. To prevent this, keep
 ///   values in their rows, with ``/HoldfastFiles/ExternalDataOptions``.
 /// - The lock file's record, which contains numbers of reserved keys and no values.
-/// - The replacement of a file by an earlier version of it.
+/// - The replacement of a file by an earlier version of it, or by another file with the same key, such as another store. External values
+///   are compared with the digests in their names.
 /// - The removal of all contents of a file, which is then read as an empty file. The JSON, XML and binary stores refuse it. A store with a
 ///   format of your own must do the same.
 /// - Anything in the memory of the process.

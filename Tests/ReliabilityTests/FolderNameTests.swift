@@ -1,3 +1,4 @@
+import Foundation
 import Holdfast
 import HoldfastStore
 import TestSupport
