@@ -39,7 +39,6 @@ enum OpenFileRegistry {
       files.removeLeftLog()
       OpenFileRegistry.openFiles.withLock { files in
         if let index = files.firstIndex(where: { $0.node == nil && OpenFileRegistry.isSame($0.path, path) }) { files.remove(at: index) }
-        if let index = files.firstIndex(where: { $0.node == nil && SQLiteFile.isSame($0.path, path) }) { files.remove(at: index) }
       }
     }
   }
@@ -73,7 +72,6 @@ enum OpenFileRegistry {
       }
       // Both stores would use the log at this path.
       guard !openFiles.contains(where: { isSame($0.path, file.path) }) else {
-      guard !openFiles.contains(where: { SQLiteFile.isSame($0.path, file.path) }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "The file was replaced, and this process still has the previous file open. Close that store first.")

@@ -114,7 +114,6 @@ struct SQLiteFile {
       // A store that is refused leaves no file.
       if !options.allowsSharedFolder { try checkFolder(path) }
       if usedPaths.contains(where: { OpenFileRegistry.isSame($0, path) }) {
-      if usedPaths.contains(where: { isSame($0, path) }) {
         throw StoreError(
           .alreadyOpen, operation: opening, path: path,
           reason: "The file was removed, and this process still has it open. Close that store first.")
@@ -127,15 +126,6 @@ struct SQLiteFile {
       }
       return try status(of: path, creating: nil, besides: usedPaths)
     }
-  }
-
-  /// Whether two absolute paths without links are those of one file. Darwin ignores the normalization of names, as Swift's `==` does.
-  static func isSame(_ a: String, _ b: String) -> Bool {
-    #if canImport(Darwin)
-      return a == b
-    #else
-      return a.utf8.elementsEqual(b.utf8)
-    #endif
   }
 
   static func failure(_ error: FileSystemError, path: String) -> StoreError {

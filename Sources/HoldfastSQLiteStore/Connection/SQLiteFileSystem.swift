@@ -135,7 +135,6 @@ enum SQLiteFileSystem {
   /// The open databases by the UTF-8 of the names passed to SQLite, with their numbers of connections. The mutex protects the dictionary.
   ///
   /// Strings are equal if only their Unicode normalization differs, but such names can be those of two files.
-  /// The open databases by the bytes of the names passed to SQLite, with their numbers of connections. The mutex protects the dictionary.
   private static let openDatabases = Mutex<[[UInt8]: OpenDatabases]>([:])
 
   private struct OpenDatabases {
@@ -183,10 +182,6 @@ enum SQLiteFileSystem {
 
   /// The open database to which a journal or log belongs.
   private static func database(of path: UnsafePointer<CChar>) -> (OpenDatabases, String)? {
-    let path = Array(String(cString: path).utf8)
-    // By bytes, because for Swift a hyphen can be in one character with the end of the name.
-    guard let suffix = CompanionFiles.suffixes.first(where: { path.suffix($0.utf8.count).elementsEqual($0.utf8) }) else { return nil }
-    let name = Array(path.dropLast(suffix.utf8.count))
     let path = String(cString: path)
     guard let suffix = CompanionFiles.suffix(of: path) else { return nil }
     let name = Array(path.utf8.dropLast(suffix.utf8.count))
