@@ -152,6 +152,28 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
+  /// The next save would remove what isn't read.
+  @Test func aCSVFileThatAnotherProgramHasRewrittenIsDamageAndLosesNothing() throws {
+    let context = try open()
+    try insert(["Rex"], context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let saved = String(decoding: TestFile.read(path), as: UTF8.self)
+    let changed = [
+      "no quotes": saved.replacing("\"", with: ""), "no quotes around a text": saved.replacing("\"Rex\"", with: "Rex"),
+      "text after a quote": saved.replacing("\"Rex\"", with: "\"Rex\" "), "other line breaks": saved.replacing("\n", with: "\r\n"),
+      "an empty line in a table": saved.replacing("\"text\"\n", with: "\"text\"\n\n"),
+      "a row after an empty line": saved + "\n\"2\",\"Max\"\n\"3\",\"Fido\"\n", "a table without rows": saved + "\n\"Note\"\n\"$key\"\n",
+    ]
+    for (change, text) in changed {
+      #expect(text != saved, "\(change)")
+      try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+      let error = #expect(throws: StoreError.self, "\(change)") { try open(options: WholeFileOptions(allowsUnverified: true)) }
+      #expect(error?.code == .damaged, "\(change): \(String(describing: error))")
+      #expect(TestFile.read(path) == Array(text.utf8), "\(change)")
+    }
+  }
+
   /// The UUID is a part of file names, and of the lock file's record, which has a maximum size.
   @Test(arguments: ["", "A", "../../a", "3b1a60a8-6d1f-4d77-8f6e-6f0b7d2c9e11", String(repeating: "A", count: 5000)])
   func aHeaderWhoseUUIDIsNoneIsDamage(_ uuid: String) throws {

@@ -5,8 +5,8 @@ public import HoldfastAtomicStore
 /// A table consists of a line with the entity's name, a line of column names, and a line for each object. An empty line precedes it.
 /// Cells with values are quoted. Cells without quotes have no value.
 public struct CSVFormat: DocumentFormat {
-  /// A line lacks cells, or the file ends within a line.
-  struct IncompleteLine: Error {}
+  /// A table lacks lines or cells, a text isn't quoted, or the file ends within a line.
+  struct InvalidTable: Error {}
 
   /// The name in messages.
   public let storeType = "CSV"
@@ -32,32 +32,35 @@ public struct CSVFormat: DocumentFormat {
 
   /// The objects of all tables.
   public func decode(_ bytes: [UInt8]) throws -> [DocumentRecord] {
-    // The line with the header has no values, like an empty line.
-    try lines(bytes).split { $0 == [nil] }.flatMap { table in
-      let names = table.dropFirst().first ?? []
+    // The first line is the header. Its end is an empty line of what follows.
+    try lines(bytes.drop { $0 != 10 }).split { $0 == [nil] }.flatMap { table in
+      guard table.count > 2, let entity = table.first, entity.count == 1, let names = table.dropFirst().first else { throw InvalidTable() }
       return try table.dropFirst(2).map { row in
-        if row.count != names.count { throw IncompleteLine() }
+        if row.count != names.count { throw InvalidTable() }
         let fields = zip(names, row).compactMap { name, cell in cell.map { (name ?? "", $0) } }
-        return DocumentRecord(entity: table.first?[0] ?? "", fields: Dictionary(fields) { $1 })
+        return DocumentRecord(entity: entity[0] ?? "", fields: Dictionary(fields) { $1 })
       }
     }
   }
 
-  private func lines(_ bytes: [UInt8]) throws -> [[String?]] {
+  private func lines(_ bytes: ArraySlice<UInt8>) throws -> [[String?]] {
     var lines: [[String?]] = [[]], cell: [UInt8] = [], isQuoted = false, wasQuoted = false
     for byte in bytes {
       if byte == 34 {
         if wasQuoted && !isQuoted { cell.append(byte) }
         (isQuoted, wasQuoted) = (!isQuoted, true)
-      } else if isQuoted || byte != 44 && byte != 10 {
+      } else if isQuoted {
         cell.append(byte)
-      } else {
+      } else if byte == 44 || byte == 10 {
         lines[lines.count - 1].append(wasQuoted ? String(decoding: cell, as: UTF8.self) : nil)
         (cell, wasQuoted) = ([], false)
         if byte == 10 { lines.append([]) }
+      } else {
+        // Skipping it would lose values of a file whose quotes another program has removed.
+        throw InvalidTable()
       }
     }
-    if lines.removeLast() != [] || !cell.isEmpty || wasQuoted { throw IncompleteLine() }
+    if lines.removeLast() != [] || wasQuoted { throw InvalidTable() }
     return lines
   }
 }
