@@ -445,6 +445,9 @@ final class BrokenStore: ForwardingStore {
     do {
       return try BrokenPreparation(base.prepare(request, options: options), flaw, notes, sent)
     } catch var error as StoreError {
+      if flaw == .ignoresLocksOfMissingRows, let rest = withoutLocks(of: error.conflicts, request) {
+        return try base.prepare(rest, options: options)
+      }
       if flaw == .throwsFirstConflictOnly { error.conflicts = Array(error.conflicts.prefix(1)) }
       for index in error.constraintConflicts.indices where flaw == .namesConstraintsInOtherOrder {
         error.constraintConflicts[index].constraint.reverse()
@@ -460,6 +463,19 @@ final class BrokenStore: ForwardingStore {
       if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
       throw error
     }
+  }
+
+  /// The request without locks of missing rows; nil if it has none.
+  private func withoutLocks(of conflicts: [SaveConflict], _ request: SaveRequest) -> SaveRequest? {
+    let missing = Set(conflicts.filter { $0.persisted == nil }.map(\.objectID.key))
+    var rest = request, isChanged = false
+    for index in request.entities.indices {
+      let locked = request.entities[index].locked, kept = locked.keys.indices.filter { !missing.contains(locked.keys[$0]) }
+      isChanged = isChanged || kept.count < locked.keys.count
+      rest.entities[index].locked = SaveRequest.KeyedRows(
+        keys: kept.map { locked.keys[$0] }, expectedVersions: kept.map { locked.expectedVersions[$0] })
+    }
+    return isChanged ? rest : nil
   }
 
   private func insertions(_ changes: SaveRequest.EntityChanges) -> SaveRequest.EntityChanges {

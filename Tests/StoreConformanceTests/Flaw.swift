@@ -7,6 +7,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
   case skipsCancelledFetches, endsCancelledRelationships
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
+  case ignoresLocksOfMissingRows
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
   case liveSnapshots, liveRowsInSnapshots, endedViewsAnswer, lateViews
@@ -62,6 +63,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
+    case .ignoresLocksOfMissingRows: ["S1"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
     case .commitsInPrepare: ["S4"]
     case .abortCommits: ["S9"]

@@ -9,7 +9,7 @@ enum ConflictCases {
     StoreConformanceCase("S1", "updating a changed row is a conflict that contains the persisted row", requires: versions, staleUpdate),
     StoreConformanceCase("S1", "deleting a changed row is a conflict", requires: versions, staleDelete),
     StoreConformanceCase("S1", "locking a row is a conflict only if the row has changed", requires: versions, staleLock),
-    StoreConformanceCase("S1", "changing a deleted row is a conflict without a persisted row", requires: versions, missingRow),
+    StoreConformanceCase("S1", "changing or locking a deleted row is a conflict without a persisted row", requires: versions, missingRow),
     StoreConformanceCase("S1", "the error contains all conflicts", requires: versions, allConflicts),
     StoreConformanceCase("S2", "inserting a row with an existing value is a conflict", requires: uniqueness, takenByInsert),
     StoreConformanceCase("S2", "updating a row to an existing value is a conflict", requires: uniqueness, takenByUpdate),
@@ -98,6 +98,9 @@ enum ConflictCases {
     let delete = GraphEdit(before)
     delete.delete("Person", people[2])
     try expectConflicts(store, now, delete, [people[2]: 1], "a deletion of a deleted row")
+    let lock = GraphEdit(before)
+    lock.lock("Person", people[2])
+    try expectConflicts(store, now, lock, [people[2]: 1], "a lock of a deleted row")
   }
 
   private static func allConflicts(_ run: CaseRun) throws {
