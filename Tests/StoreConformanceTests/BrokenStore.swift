@@ -404,6 +404,10 @@ final class BrokenStore: ForwardingStore {
       if flaw == .dropsUpdates || flaw == .receiptOfOtherRows { request.entities[index].updated = [] }
       if flaw == .dropsDeletions { request.entities[index].deleted = SaveRequest.KeyedRows() }
       if flaw == .dropsDerivedRows { request.entities[index].derived = [] }
+      if flaw == .appliesFirstPartOnly {
+        request.entities[index].updated = Array(request.entities[index].updated.prefix(1))
+        request.entities[index].derived = Array(request.entities[index].derived.prefix(1))
+      }
       for place in request.entities[index].derived.indices where flaw == .setsWhatIsAdded {
         request.entities[index].derived[place].setSlots = zip(
           request.entities[index].derived[place].setSlots, request.entities[index].derived[place].addedSlots

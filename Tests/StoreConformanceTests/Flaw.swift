@@ -7,7 +7,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
   case skipsCancelledFetches, endsCancelledRelationships
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
-  case ignoresLocksOfMissingRows
+  case ignoresLocksOfMissingRows, appliesFirstPartOnly
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
   case liveSnapshots, liveRowsInSnapshots, endedViewsAnswer, lateViews
@@ -64,6 +64,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
     case .ignoresLocksOfMissingRows: ["S1"]
+    case .appliesFirstPartOnly: ["S10", "S13"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
     case .commitsInPrepare: ["S4"]
     case .abortCommits: ["S9"]

@@ -221,35 +221,38 @@ final class GraphEdit {
   private func changes(_ entity: EntityIndex) -> SaveRequest.EntityChanges {
     var changes = SaveRequest.EntityChanges(entity: entity)
     changes.inserted = batches(inserted[entity] ?? [], entity)
-    let updates = (updated[entity] ?? []).sorted { $0.row.key < $1.row.key }
-    if !updates.isEmpty {
+    changes.updated = GraphEdit.parts((updated[entity] ?? []).sorted { $0.row.key < $1.row.key }).map { updates in
       let builder = RowBatchBuilder(entity: graph.model.entities[entity], identity: graph.identity)
       for update in updates { builder.append(update.row.pointer) }
-      changes.updated = [
-        SaveRequest.UpdatedRows(
-          rows: builder.seal(), expectedVersions: updates.map(\.expected), changedSlots: updates.flatMap(\.mask),
-          wordsPerRow: GraphEdit.wordCount(graph.model.entities[entity]))
-      ]
+      return SaveRequest.UpdatedRows(
+        rows: builder.seal(), expectedVersions: updates.map(\.expected), changedSlots: updates.flatMap(\.mask),
+        wordsPerRow: GraphEdit.wordCount(graph.model.entities[entity]))
     }
     changes.deleted = keyed(deleted[entity] ?? [])
     changes.locked = keyed(locked[entity] ?? [])
-    if let derived = derived[entity] { changes.derived = [derivedRows(derived, graph.model.entities[entity])] }
+    let derivations = (derived[entity] ?? []).sorted { $0.key < $1.key }
+    changes.derived = GraphEdit.parts(derivations).map { derivedRows($0, graph.model.entities[entity]) }
     return changes
+  }
+
+  /// Divides rows into the parts of a request. Requests for many rows have several parts, and a store must apply all of them.
+  private static func parts<Row>(_ rows: [Row]) -> [ArraySlice<Row>] {
+    [rows.prefix(rows.count / 2), rows.dropFirst(rows.count / 2)].filter { !$0.isEmpty }
   }
 
   /// Rows of derived values, with a version that no row has.
   private func derivedRows(
-    _ rows: [(key: ObjectKey, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])], _ entity: ManagedObjectModel.Entity
+    _ rows: ArraySlice<(key: ObjectKey, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])>, _ entity: ManagedObjectModel.Entity
   ) -> SaveRequest.DerivedRows {
-    let builder = RowBatchBuilder(entity: entity, identity: graph.identity), sorted = rows.sorted { $0.key < $1.key }
-    for row in sorted {
+    let builder = RowBatchBuilder(entity: entity, identity: graph.identity)
+    for row in rows {
       let values = entity.slotIndexes.map { row.set[$0] ?? row.added[$0] ?? .null }
       let made = graph.makeRow(entity, row.key, version: 4711, values)
       withExtendedLifetime(made) { builder.append(made.pointer) }
     }
     func mask(_ slots: some Sequence<SlotIndex>) -> UInt64 { slots.reduce(0) { $0 | $1.bit } }
     return SaveRequest.DerivedRows(
-      rows: builder.seal(), setSlots: sorted.map { mask($0.set.keys) }, addedSlots: sorted.map { mask($0.added.keys) }, wordsPerRow: 1)
+      rows: builder.seal(), setSlots: rows.map { mask($0.set.keys) }, addedSlots: rows.map { mask($0.added.keys) }, wordsPerRow: 1)
   }
 
   private func batches(_ rows: [RowView], _ entity: EntityIndex) -> [RowBatch] {
