@@ -36,6 +36,7 @@ let package = Package(
       dependencies: [
         "HTTPService", "HTTPStore", "ServiceAPI", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastStoreConformance", package: "holdfast"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ]),
   ],
   swiftLanguageModes: [.v6]

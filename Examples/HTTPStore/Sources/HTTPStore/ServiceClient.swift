@@ -91,7 +91,7 @@ struct ServiceClient: Sendable {
       throw cause
     } catch {
       return .lost(
-        reason: "There is no connection to the service.", cause: error, mayHaveArrived: mayHaveArrived || !(error is NIOConnectionError))
+        reason: "There is no connection to the service.", cause: error, mayHaveArrived: mayHaveArrived || !error.isOfUnsentRequest)
     }
   }
 
@@ -149,5 +149,13 @@ struct ServiceClient: Sendable {
     do { return try JSONDecoder().decode(Answer.self, from: answer.body) } catch let cause {
       throw error(.damaged, operation, "The service's answer can't be decoded. Check the version of the service.", cause)
     }
+  }
+}
+
+extension Error {
+  /// Whether a request got no connection, so it wasn't sent: it was refused, the service didn't answer, or others used all connections.
+  package var isOfUnsentRequest: Bool {
+    let timeouts: [HTTPClientError] = [.connectTimeout, .getConnectionFromPoolTimeout]
+    return self is NIOConnectionError || timeouts.contains { $0 == self as? HTTPClientError }
   }
 }

@@ -1,5 +1,7 @@
+import AsyncHTTPClient
 import Foundation
 import HTTPService
+import HTTPStore
 import Holdfast
 import ServiceAPI
 import Testing
@@ -138,6 +140,14 @@ import Testing
     #expect(await saveNew("Saved", context)?.code == .outcomeUnknown)
     try await context.perform { try $0.save() }
     #expect(try await titles(Notes.client(url)).filter { $0 == "Saved" }.count == 1)
+  }
+
+  /// Such a save is lost. It isn't one whose outcome is unknown.
+  @Test(arguments: [
+    (HTTPClientError.connectTimeout, true), (.getConnectionFromPoolTimeout, true), (.readTimeout, false), (.remoteConnectionClosed, false),
+  ])
+  func aRequestThatGotNoConnectionInTimeWasNotSent(_ error: HTTPClientError, _ isUnsent: Bool) {
+    #expect(error.isOfUnsentRequest == isUnsent)
   }
 
   @Test(arguments: [(401, StoreError.Code.notPermitted), (413, .tooLarge), (400, .general)])
