@@ -39,6 +39,44 @@ struct LogHarness: StoreHarness {
     #expect(await StoreConformance.undeclaredAbilities(of: LogHarness(), timeLimit: nil) == [])
   }
 
+  // MARK: Files
+
+  private static let model: ManagedObjectModel = {
+    do { return try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])]) } catch { fatalError("\(error)") }
+  }()
+
+  private func withFile(_ body: (URL) throws -> Void) throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: file) }
+    try body(file)
+  }
+
+  /// The last line of a log may be incomplete, and is then removed.
+  @Test(arguments: ["{\"a\":1}", "12345", "This is no log.", "0123456789abcdef0123456789abcdef", "0123456789abcdef ", "two\nlines"])
+  func anotherFileIsNotOpenedAsALogAndStaysUnchanged(_ text: String) throws {
+    try withFile { file in
+      try Data(text.utf8).write(to: file)
+      let description = StoreDescription.log(at: file.path)
+      let opening = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: Self.model, store: description) }
+      #expect(opening?.code == .notAStore || opening?.code == .damaged, "\(String(describing: opening))")
+      #expect(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: description) }
+      #expect(try Data(contentsOf: file) == Data(text.utf8))
+    }
+  }
+
+  @Test func aLogWhoseCreationWasInterruptedIsCreatedAgain() throws {
+    try withFile { file in
+      let description = StoreDescription.log(at: file.path)
+      try PersistentStoreCoordinator(model: Self.model, store: description).close()
+      let created = try Data(contentsOf: file)
+      for length in [0, 18, created.count / 2, created.count - 1] {
+        try created.prefix(length).write(to: file)
+        try PersistentStoreCoordinator(model: Self.model, store: description).close()
+        #expect(try Data(contentsOf: file).count == created.count)
+      }
+    }
+  }
+
   // MARK: Unknown outcomes
 
   /// A store whose next change of rows fails with an unknown outcome, and that refuses all changes afterwards, as the log store does when the

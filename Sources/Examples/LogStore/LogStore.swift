@@ -48,9 +48,14 @@ public final class LogStore: RowStore {
       throw error(.locked, "open the store", "Another store has the file open. Close it and try again.")
     }
     var opened = State(file: file)
-    for line in (try file.readToEnd() ?? Data()).split(separator: 10, omittingEmptySubsequences: false).dropLast() {
+    let lines = (try file.readToEnd() ?? Data()).split(separator: 10, omittingEmptySubsequences: false)
+    for line in lines.dropLast() {
       apply(try changes(in: line), to: &opened.contents)
       opened.length += UInt64(line.count) + 1
+    }
+    // Truncating another file would destroy it.
+    guard lines.count > 1 || lines.allSatisfy({ $0.isEmpty || Self.isBegun($0) }) else {
+      throw error(.notAStore, "open the store", "The file isn't a log. Check the path.")
     }
     // A line without a line break at its end was being written when the process or the system ended. It was never acknowledged.
     // A file that was truncated within its last line looks the same, so the store doesn't notice that this save is missing.
@@ -75,6 +80,11 @@ public final class LogStore: RowStore {
     digest.update(json)
     let digits = String(digest.value, radix: 16)
     return Data(String(repeating: "0", count: 16 - digits.utf8.count).utf8) + Data("\(digits) ".utf8) + json + [10]
+  }
+
+  /// Whether an incomplete line begins like a complete one.
+  private static func isBegun(_ line: Data) -> Bool {
+    line.prefix(16).allSatisfy { (48...57).contains($0) || (97...102).contains($0) } && line.dropFirst(16).starts(with: " {".utf8)
   }
 
   /// Unlocks the file. Closing it isn't enough, because a process that is being started may have inherited the open file.
