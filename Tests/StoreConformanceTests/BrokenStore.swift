@@ -397,6 +397,9 @@ final class BrokenStore: ForwardingStore {
   }
 
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    if flaw == .comparesNaNAsEqual, hasEqualNaN(request) {
+      throw StoreError(.constraintConflict, operation: "save", reason: "Two rows have the same unique value.")
+    }
     var request = request
     let sent = request
     for index in request.entities.indices {
@@ -466,6 +469,15 @@ final class BrokenStore: ForwardingStore {
       }
       if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
       throw error
+    }
+  }
+
+  /// Whether two inserted rows have NaN in a unique attribute.
+  private func hasEqualNaN(_ request: SaveRequest) -> Bool {
+    guard let model = notes.state.withLock({ $0.model }) else { return false }
+    return request.entities.contains { changes in
+      let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }
+      return model.entities[changes.entity].uniqueSlots.joined().contains { slot in rows.count { $0[slot].isNaN } > 1 }
     }
   }
 

@@ -17,6 +17,7 @@ enum ConflictCases {
     StoreConformanceCase("S2", "the error contains all constraint conflicts", requires: uniqueness, allConstraintConflicts),
     StoreConformanceCase("S2", "constraints on two attributes hold, and nil is never a conflict", requires: uniqueness, composite),
     StoreConformanceCase("S2", "similar values aren't equal", requires: uniqueness, nearValues),
+    StoreConformanceCase("S2", "similar numbers aren't equal, and NaN equals nothing", requires: uniqueness, nearNumbers),
     StoreConformanceCase("S2", "a value can be used again after its row was changed or deleted", requires: uniqueness, freedBefore),
     StoreConformanceCase(
       "S2", "a value can be used again if its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
@@ -228,6 +229,26 @@ enum ConflictCases {
     let last = try store.keys("Person", 1)[0]
     try expectConstraintConflicts(store, graph, [(last, keys[7], ["code"])], "inserting one of the strings again") {
       $0.insert("Person", last, ["name": .string("N"), "code": .string(texts[7])])
+    }
+  }
+
+  private static func nearNumbers(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.measurements), graph = ExpectedGraph(store)
+    let ratios: [Double] = [0.1, 0.1.nextUp, 9_007_199_254_740_992, 9_007_199_254_740_994, .leastNonzeroMagnitude, 0]
+    let keys = try store.keys("Measurement", ratios.count)
+    try store.save(graph) { edit in
+      for (key, ratio) in zip(keys, ratios) { edit.insert("Measurement", key, ["ratio": .double(ratio)]) }
+    }
+    let more = try store.keys("Measurement", 3), last = try store.keys("Measurement", 1)[0]
+    do {
+      try store.save(graph) { edit in for key in more.prefix(2) { edit.insert("Measurement", key, ["ratio": .double(.nan)]) } }
+      try store.save(graph) { $0.insert("Measurement", more[2], ["ratio": .double(.nan)]) }
+    } catch let error as StoreError where error.code == .unstorableValue {
+      // A store needn't store NaN.
+    }
+    try store.expectContents(graph, "after inserting similar numbers")
+    try expectConstraintConflicts(store, graph, [(last, keys[1], ["ratio"])], "inserting one of the numbers again") {
+      $0.insert("Measurement", last, ["ratio": .double(0.1.nextUp)])
     }
   }
 

@@ -53,6 +53,12 @@ enum ConformanceModel {
     EntityDescription("Wide", attributes: (0..<70).map { AttributeDescription("n\($0 / 10)\($0 % 10)", .integer64, isOptional: true) })
   ])
 
+  /// An entity with a unique number, which can be NaN.
+  static let measurements = make([
+    EntityDescription(
+      "Measurement", attributes: [AttributeDescription("ratio", .double, isOptional: true)], uniquenessConstraints: [["ratio"]])
+  ])
+
   /// A model for a delete rule. Hubs, which the cases delete, have relationships of every shape to spokes, to each other and to `Above`.
   static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
     make([
