@@ -75,7 +75,8 @@ import Testing
     async let cancelled = onThread {
       try #require(throws: StoreError.self) { try store.beginRead(.latest, options: RequestOptions(cancellation: cancellation)) }.code
     }
-    cancellation.cancel()
+    // Gives the request time to wait. On a busy machine it may begin later, and is refused at once.
+    startThread(after: 0.02) { cancellation.cancel() }
     #expect(try await cancelled == .cancelled)
 
     held.released.signal()
