@@ -68,19 +68,24 @@ import Testing
   @Test func aHandlerHasReturnedWhenItsOperationReturns() throws {
     for _ in 0..<50 {
       let cancellation = RequestCancellation(), connection = Counter()
-      let hasEnded = DispatchSemaphore(value: 0)
+      let mayCancel = DispatchSemaphore(value: 0), hasBegun = DispatchSemaphore(value: 0), hasEnded = DispatchSemaphore(value: 0)
       startThread {
+        mayCancel.wait()
         cancellation.cancel()
         hasEnded.signal()
       }
       let handler: @Sendable () -> Void = {
+        hasBegun.signal()
         usleep(1000)
         connection.increment()
       }
-      _ = try? RequestOptions(cancellation: cancellation).withCancellationHandler(handler, operation: { sched_yield() })
-      let after = connection.value
+      // The operation returns while the handler runs.
+      try RequestOptions(cancellation: cancellation).withCancellationHandler(handler) {
+        mayCancel.signal()
+        hasBegun.wait()
+      }
+      #expect(connection.value == 1)
       hasEnded.wait()
-      #expect(connection.value == after)
     }
   }
 }
