@@ -62,8 +62,9 @@ import Testing
     let fixture = try Fixture(), source = fixture.path("source.json")
     try fill(.json(at: source), Self.importedCount)
     try StoreSource(path: source).export(to: fixture.path("objects.json"))
-    var (shortest, kills, done) = (Double.infinity, 0, 0)
-    for round in 0...Self.rounds {
+    var (shortest, kills, done, round) = (Double.infinity, 0, 0, 0)
+    // Further rounds follow until one was killed. All may end before, if the machine becomes faster with each of them.
+    while round <= Self.rounds || kills == 0 {
       let path = fixture.path("store\(round)")
       try fill(kind.description(at: path), Self.formerCount)
       // The first round shows how long it takes. It may be much slower than the others, which then end before they are killed.
@@ -84,8 +85,9 @@ import Testing
       // It can be imported afterwards.
       try StoreSource.importObjects(into: path, from: fixture.path("objects.json"))
       #expect(try objectCount(path) == count + Self.importedCount)
+      round += 1
     }
-    #expect(kills > 0 && done > 0)
+    #expect(done > 0)
     print("\(kind): \(kills) imports were killed, \(done) were done")
   }
 
@@ -94,8 +96,8 @@ import Testing
     let fixture = try Fixture(), source = fixture.path(kind == .json ? "source.sqlite" : "source.json")
     try fill(kind == .json ? .sqlite(at: source) : .json(at: source), Self.importedCount)
     let ending = kind == .sqlite ? "sqlite" : kind == .json ? "json" : kind == .xml ? "xml" : "binary"
-    var (shortest, kills, done) = (Double.infinity, 0, 0)
-    for round in 0...Self.rounds {
+    var (shortest, kills, done, round) = (Double.infinity, 0, 0, 0)
+    while round <= Self.rounds || kills == 0 {
       let name = "copy\(round).\(ending)", path = fixture.path(name)
       let moment = round == 0 ? nil : Double.random(in: 0...shortest)
       let (duration, isKilled) = try run(["store", "convert", source, path], in: fixture, killingAfter: moment)
@@ -108,8 +110,9 @@ import Testing
         #expect(try objectCount(path) == Self.importedCount, "\(kind)")
       }
       #expect(try objectCount(source) == Self.importedCount)
+      round += 1
     }
-    #expect(kills > 0 && done > 0)
+    #expect(done > 0)
     print("\(kind): \(kills) conversions were killed, \(done) were done")
   }
 
