@@ -1,7 +1,11 @@
 import Foundation
 import Holdfast
+import HoldfastAtomicStore
+import HoldfastBinaryStore
+import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
+import HoldfastXMLStore
 import Synchronization
 import TestSupport
 import Testing
@@ -17,12 +21,14 @@ import Testing
     case sqliteWithoutLog
 
     func description(at path: String) -> StoreDescription {
-      switch self {
-      case .json: MigratedStore.json.description(at: path)
-      case .xml: MigratedStore.xml.description(at: path)
-      case .binary: MigratedStore.binary.description(at: path)
-      case .sqliteWithLog: .sqlite(at: path)
-      case .sqliteWithoutLog: .sqlite(at: path, options: SQLiteStoreOptions(journalMode: .delete))
+      // A copy waits for the saves of the other process. On a busy machine, the default timeout of five seconds may be too short.
+      let timeout = Duration.seconds(3600), whole = WholeFileOptions(file: DurableFileOptions(lockTimeout: timeout))
+      return switch self {
+      case .json: .json(at: path, options: JSONStoreOptions(wholeFile: whole))
+      case .xml: .xml(at: path, options: XMLStoreOptions(wholeFile: whole))
+      case .binary: .binary(at: path, options: BinaryStoreOptions(wholeFile: whole))
+      case .sqliteWithLog: .sqlite(at: path, options: SQLiteStoreOptions(busyTimeout: timeout))
+      case .sqliteWithoutLog: .sqlite(at: path, options: SQLiteStoreOptions(journalMode: .delete, busyTimeout: timeout))
       }
     }
   }
