@@ -264,17 +264,21 @@ import Testing
 
   @Test(.ownThreads) func misuseTraps() async {
     await #expect(processExitsWith: .failure) { [path = folder.file() as String] in
-      let file = try DurableFile(path: path)
-      let replacement = try file.beginReplacing()
-      try replacement.commit()
-      try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0))
+      mustTrap {
+        let file = try DurableFile(path: path)
+        let replacement = try file.beginReplacing()
+        try replacement.commit()
+        try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0))
+      }
     }
     await #expect(processExitsWith: .failure) { [path = folder.file() as String] in
-      let file = try DurableFile(path: path)
-      try file.replace([1])
-      var kept: FileReader?
-      try file.read { kept = $0 }
-      _ = try kept?.next()
+      mustTrap {
+        let file = try DurableFile(path: path)
+        try file.replace([1])
+        var kept: FileReader?
+        try file.read { kept = $0 }
+        _ = try kept?.next()
+      }
     }
   }
 }

@@ -74,25 +74,29 @@ import Testing
 
   @Test(.ownThreads) func usingEvictedBytesEndsTheProcess() async {
     await #expect(processExitsWith: .failure) {
-      let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
-      let piece = [UInt8](repeating: 1, count: 8).withUnsafeBytes { ScratchFile(beside: file)?.append($0) }
-      if let piece { print(piece.base.load(as: UInt8.self)) }
+      mustTrap {
+        let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+        let piece = [UInt8](repeating: 1, count: 8).withUnsafeBytes { ScratchFile(beside: file)?.append($0) }
+        if let piece { print(piece.base.load(as: UInt8.self)) }
+      }
     }
   }
 
   @Test(.ownThreads) func allPiecesThatWereLoadedAreEvictedTogether() async {
     for number in 0..<2 {
       await #expect(processExitsWith: .failure) { [number = number as Int] in
-        let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
-        let scratch = try #require(ScratchFile(beside: file, recordsLoaded: true)), tests = ScratchFileTests()
-        let pieces = try [tests.piece(1, 8, in: scratch), tests.piece(2, 8, in: scratch)]
-        for _ in 0..<2 {
-          // Only those that were loaded since the last time are recorded.
-          for piece in pieces { piece.load() }
-          if pieces.map({ $0.base.load(as: UInt8.self) }) != [1, 2] { _exit(0) }
-          scratch.evictLoaded()
+        mustTrap {
+          let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+          let scratch = try #require(ScratchFile(beside: file, recordsLoaded: true)), tests = ScratchFileTests()
+          let pieces = try [tests.piece(1, 8, in: scratch), tests.piece(2, 8, in: scratch)]
+          for _ in 0..<2 {
+            // Only those that were loaded since the last time are recorded.
+            for piece in pieces { piece.load() }
+            if pieces.map({ $0.base.load(as: UInt8.self) }) != [1, 2] { _exit(0) }
+            scratch.evictLoaded()
+          }
+          print(pieces[number].base.load(as: UInt8.self))
         }
-        print(pieces[number].base.load(as: UInt8.self))
       }
     }
   }

@@ -145,10 +145,12 @@ import Testing
 
   @Test(.ownThreads) func bindingToARunningStatementTraps() async {
     await #expect(processExitsWith: .failure) {
-      let folder = TemporaryFolder()
-      let statement = try SQLiteDatabase.make(folder.file()).writer.statement("SELECT ?")
-      _ = try statement.step()
-      statement.bind(1, at: 1)
+      mustTrap {
+        let folder = TemporaryFolder()
+        let statement = try SQLiteDatabase.make(folder.file()).writer.statement("SELECT ?")
+        _ = try statement.step()
+        statement.bind(1, at: 1)
+      }
     }
   }
 }

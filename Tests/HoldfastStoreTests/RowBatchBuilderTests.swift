@@ -78,12 +78,16 @@ import Testing
 
   @Test(.ownThreads) func appendingWithoutARowAfterSealingCrashesInsteadOfChangingTheBatch() async throws {
     await #expect(processExitsWith: .failure) {
-      let (builder, _) = try Self.builder(sealed: 1)
-      builder.append(integer: 10)
+      mustTrap {
+        let (builder, _) = try Self.builder(sealed: 1)
+        builder.append(integer: 10)
+      }
     }
     await #expect(processExitsWith: .failure) {
-      let (builder, _) = try Self.builder(sealed: 1)
-      builder.append(text: "abc")
+      mustTrap {
+        let (builder, _) = try Self.builder(sealed: 1)
+        builder.append(text: "abc")
+      }
     }
   }
 }

@@ -341,17 +341,21 @@ import Testing
 
   @Test(.ownThreads) func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
     await #expect(processExitsWith: .failure) {
-      let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
-      _ = StoreIdentity.intern(storeUUID: "A", model: model)
-      _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
+      mustTrap {
+        let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+        _ = StoreIdentity.intern(storeUUID: "A", model: model)
+        _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
+      }
     }
   }
 
   @Test(.ownThreads) func openingAStoreWithTextIdentifiersWithoutThemIsMisuse() async {
     await #expect(processExitsWith: .failure) {
-      let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
-      _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
-      _ = StoreIdentity.intern(storeUUID: "A", model: model)
+      mustTrap {
+        let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+        _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
+        _ = StoreIdentity.intern(storeUUID: "A", model: model)
+      }
     }
   }
 

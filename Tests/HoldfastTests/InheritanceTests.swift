@@ -326,17 +326,21 @@ extension Animal {
 
   @Test(.ownThreads) func insertingAnObjectOfAnAbstractClassTraps() async {
     await #expect(processExitsWith: .failure) {
-      let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
-      _ = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes).insert(Animal.self)
+      mustTrap {
+        let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
+        _ = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes).insert(Animal.self)
+      }
     }
   }
 
   @Test(.ownThreads) func leadingARelationshipToAnObjectOfAnotherEntityTraps() async {
     await #expect(processExitsWith: .failure) {
-      let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
-      let context = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes)
-      let cat = context.insert(Cat.self)
-      cat.setToOne(Cat.CatSlot.prey, context.insert(Cat.self))
+      mustTrap {
+        let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes)
+        let cat = context.insert(Cat.self)
+        cat.setToOne(Cat.CatSlot.prey, context.insert(Cat.self))
+      }
     }
   }
 

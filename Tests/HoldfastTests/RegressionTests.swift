@@ -223,10 +223,12 @@ extension TestStore.Place {
   /// The bug: a rollback in a callback changed the objects that the save was working on.
   @Test(.ownThreads) func `a rollback in a callback of the same save traps`() async {
     await #expect(processExitsWith: .failure) {
-      let place = try TestStore.memory.makePlace()
-      let context = try ManagedObjectContext(coordinator: place.coordinator(), classes: [RollingBackDog.self])
-      _ = context.insert(RollingBackDog.self)
-      try? context.save()
+      mustTrap {
+        let place = try TestStore.memory.makePlace()
+        let context = try ManagedObjectContext(coordinator: place.coordinator(), classes: [RollingBackDog.self])
+        _ = context.insert(RollingBackDog.self)
+        try? context.save()
+      }
     }
   }
 

@@ -200,17 +200,23 @@ import Testing
 
   @Test(.ownThreads) func positionsThatAreNotThereAreMisuse() async {
     await #expect(processExitsWith: .failure) {
-      let scene = try Scene(.memory)
-      scene.album.tracks.insert(contentsOf: scene.new("x"), at: 6)
+      mustTrap {
+        let scene = try Scene(.memory)
+        scene.album.tracks.insert(contentsOf: scene.new("x"), at: 6)
+      }
     }
     await #expect(processExitsWith: .failure) {
-      let scene = try Scene(.memory)
-      scene.album.tracks.insert(contentsOf: scene.new("xy"), atOffsets: [0, 7])
+      mustTrap {
+        let scene = try Scene(.memory)
+        scene.album.tracks.insert(contentsOf: scene.new("xy"), atOffsets: [0, 7])
+      }
     }
     await #expect(processExitsWith: .failure) {
-      let scene = try Scene(.memory)
-      scene.album.tracks.replace(atOffsets: [0, 1], with: scene.new("x"))
+      mustTrap {
+        let scene = try Scene(.memory)
+        scene.album.tracks.replace(atOffsets: [0, 1], with: scene.new("x"))
+      }
     }
-    await #expect(processExitsWith: .failure) { try Scene(.memory).album.tracks.remove(atOffsets: [5]) }
+    await #expect(processExitsWith: .failure) { mustTrap { try Scene(.memory).album.tracks.remove(atOffsets: [5]) } }
   }
 }

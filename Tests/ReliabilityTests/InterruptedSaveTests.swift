@@ -35,10 +35,12 @@ import Testing
     try Fleet.makeFile(store.description(at: path))
     let before = try TemporaryFolder.read(path)
     await #expect(processExitsWith: .failure) { [path = path as String, store = store as FileStore, moment = moment as Moment] in
-      let context = try Fleet.context(store.description(at: path)), observations = Fleet.observe(context)
-      _ = try Fleet.change(context)
-      try Fleet.save(context, Interruption(moment: moment, end: .trap))
-      withExtendedLifetime(observations) {}
+      mustTrap {
+        let context = try Fleet.context(store.description(at: path)), observations = Fleet.observe(context)
+        _ = try Fleet.change(context)
+        try Fleet.save(context, Interruption(moment: moment, end: .trap))
+        withExtendedLifetime(observations) {}
+      }
     }
     if !moment.isAfterCommit { #expect(try TestBytes.areEqual(TemporaryFolder.read(path), before)) }
     try expectSound(store, isSaved: moment.isAfterCommit)
@@ -70,9 +72,11 @@ import Testing
     let store = FileStore.json
     try Fleet.makeFile(store.description(at: path))
     await #expect(processExitsWith: .failure) { [path = path as String, moment = moment as Moment, call = call as Call] in
-      let context = try Fleet.context(FileStore.json.description(at: path))
-      _ = try Fleet.change(context)
-      try Fleet.save(context, Interruption(moment: moment, end: .call(call)))
+      mustTrap {
+        let context = try Fleet.context(FileStore.json.description(at: path))
+        _ = try Fleet.change(context)
+        try Fleet.save(context, Interruption(moment: moment, end: .call(call)))
+      }
     }
     try expectSound(store, isSaved: moment.isAfterCommit)
   }

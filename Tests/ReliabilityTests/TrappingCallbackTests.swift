@@ -16,7 +16,9 @@ import Testing
     try Harbour.makeFile(store.description(at: path), saves: 3)
     let before = try TemporaryFolder.read(path)
     await #expect(processExitsWith: .failure) { [path = path as String, store = store as FileStore, place = place as Place] in
-      try Interruption(place: place, traps: true).save(store.description(at: path))
+      mustTrap {
+        try Interruption(place: place, traps: true).save(store.description(at: path))
+      }
     }
     // Before the policy decides, another context has saved.
     if place != .mergePolicy { #expect(try TestBytes.areEqual(TemporaryFolder.read(path), before)) }

@@ -67,20 +67,22 @@ import Testing
 
   @Test(.ownThreads, arguments: Misuse.allCases) func aPolicyThatDiscardsTheChangesOfAContextThatIsMergedTraps(_ misuse: Misuse) async {
     await #expect(processExitsWith: .failure) { [misuse = misuse as Misuse] in
-      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
-      let ours = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-      let theirs = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-      let fido = ours.dog("Fido"), misuser = Misuser(ours)
-      try ours.save()
-      ours.automaticallyMergesChanges = true
-      ours.mergePolicy = .custom { _ in
-        try misuser.make(misuse)
-        return .rollback
+      mustTrap {
+        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
+        let ours = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        let theirs = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        let fido = ours.dog("Fido"), misuser = Misuser(ours)
+        try ours.save()
+        ours.automaticallyMergesChanges = true
+        ours.mergePolicy = .custom { _ in
+          try misuser.make(misuse)
+          return .rollback
+        }
+        try theirs.existingDog(fido.objectID).name = "Theirs"
+        try theirs.save()
+        fido.name = "Ours"
+        try ours.processPendingChanges()
       }
-      try theirs.existingDog(fido.objectID).name = "Theirs"
-      try theirs.save()
-      fido.name = "Ours"
-      try ours.processPendingChanges()
     }
   }
 

@@ -336,11 +336,13 @@ import Testing
 
   @Test(.ownThreads) func assigningASavedObjectTraps() async {
     await #expect(processExitsWith: .failure) {
-      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory()])
-      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-      let dog = context.dog("d")
-      try context.save()
-      try context.assign(dog, to: coordinator.persistentStores[1])
+      mustTrap {
+        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory()])
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        let dog = context.dog("d")
+        try context.save()
+        try context.assign(dog, to: coordinator.persistentStores[1])
+      }
     }
   }
 }

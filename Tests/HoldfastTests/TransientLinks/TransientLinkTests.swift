@@ -469,15 +469,21 @@ import Testing
 
   @Test(.ownThreads) func anIndexThatTheEntityDoesNotHaveTraps() async {
     await #expect(processExitsWith: .failure) {
-      let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
-      let _: Node? = node.transientToOne(99)
+      mustTrap {
+        let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
+        let _: Node? = node.transientToOne(99)
+      }
     }
     await #expect(processExitsWith: .failure) {
-      let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
-      let _: ToMany<Node> = node.transientToMany(Node.Slot.pick)
+      mustTrap {
+        let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
+        let _: ToMany<Node> = node.transientToMany(Node.Slot.pick)
+      }
     }
     await #expect(processExitsWith: .failure) {
-      try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a").setTransientToOne(-1, nil)
+      mustTrap {
+        try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a").setTransientToOne(-1, nil)
+      }
     }
   }
 

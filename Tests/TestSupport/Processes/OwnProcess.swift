@@ -14,6 +14,13 @@ package func complain(_ message: String) -> Never {
   exit(0)
 }
 
+/// Runs the body of an exit test that expects a trap.
+///
+/// An error that the body throws would end the process with a failure, too. The process ends as if all were well then, so the test fails.
+package func mustTrap(_ body: () throws -> Void) {
+  do { try body() } catch { complain("The process didn't trap, but threw \(error)") }
+}
+
 /// Runs a part of a test in a forked child, and returns or throws what it returned or threw.
 ///
 /// A process that forks again and again opens stores only in such children. Its own threads could hold a lock of the library while it forks, and
