@@ -242,10 +242,10 @@ import Testing
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     let bytes = try (TemporaryFolder.read(path), TemporaryFolder.read(path + "-wal"))
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 7 })
+    #expect(try crews(context) == [7])
     try other.run("UPDATE ZSHIP SET ZCREW = 8")
     context.reset()
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 8 })
+    #expect(try crews(context) == [8])
     try context.persistentStoreCoordinator.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == names)
     #expect(try TemporaryFolder.read(path) == bytes.0 && TemporaryFolder.read(path + "-wal").starts(with: bytes.1.prefix(32)))
@@ -256,16 +256,16 @@ import Testing
   @Test func changesOfAProgramThatBeginsToWriteWhileAStoreIsReadAreRead() throws {
     try makeStore()
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == nil })
+    #expect(try crews(context) == [nil])
     let other = try BareDatabase(path)
     for crew in 1...3 {
       try other.run("UPDATE ZSHIP SET ZCREW = \(crew)")
       context.reset()
-      #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == crew })
+      #expect(try crews(context) == [crew])
     }
     other.close()
     context.reset()
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 3 })
+    #expect(try crews(context) == [3])
     // The program couldn't remove its log while the store was reading, and a read-only store removes nothing.
     try context.persistentStoreCoordinator.close()
     #expect(TemporaryFolder.exists(path + "-wal"))
@@ -283,16 +283,16 @@ import Testing
     }
     #expect(unlink(path + "-shm") == 0)
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == nil })
+    #expect(try crews(context) == [nil])
     let other = try BareDatabase(path)
     for crew in 1...3 {
       try other.run("UPDATE ZSHIP SET ZCREW = \(crew)")
       context.reset()
-      #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == crew })
+      #expect(try crews(context) == [crew])
     }
     other.close()
     context.reset()
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 3 })
+    #expect(try crews(context) == [3])
     try context.persistentStoreCoordinator.close()
   }
 
@@ -319,6 +319,9 @@ import Testing
 
   private func makeStore() throws { try Harbour.makeFile(.sqlite(at: path)) }
 
+  /// The numbers of the crews of all ships.
+  private func crews(_ context: ManagedObjectContext) throws -> Set<Int?> { Set(try context.fetch(FetchRequest<Ship>()).map(\.crew)) }
+
   private func open(_ opening: Opening) throws {
     switch opening {
     case .writable: try Harbour.context(.sqlite(at: path)).persistentStoreCoordinator.close()
@@ -336,7 +339,7 @@ import Testing
 
   private func readAllShips(crew: Int) throws {
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
-    #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == crew })
+    #expect(try crews(context) == [crew])
     try context.persistentStoreCoordinator.close()
   }
 
