@@ -28,6 +28,8 @@ import Testing
       let reports = Reports(), path = folder.file()
       var options = options
       (options.historyTracking, options.reportsOtherProcesses) = (tracking, true)
+      // Without a log, a save waits for the watch of the file, which reads it.
+      options.busyTimeout = .seconds(3600)
       let store = SQLiteStore(path: path, options: options)
       _ = try store.open(model: TestModels.peopleModel(), host: StoreHost { change in reports.all.withLock { $0.append(change) } })
       let open = try store.opened("test"), others = try #require(open.others.withLock { $0 })
