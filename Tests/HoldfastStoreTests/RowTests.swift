@@ -267,6 +267,30 @@ import Testing
     #expect(early.uriRepresentation == uri && ManagedObjectID(uriRepresentation: uri) == early)
   }
 
+  /// For example an ID that a program has kept since it was last run.
+  @Test func anIDThatWasCreatedBeforeItsStoreWasOpenedEqualsThatOfASubentitysObject() throws {
+    let uuid = UUID().uuidString
+    func id(_ entity: String) throws -> ManagedObjectID {
+      try #require(ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/\(entity)/p7"))
+    }
+    let early = try ["Dog", "Animal", "Owner"].map(id)
+    #expect(Set(early).count == 3)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal"), EntityDescription("Dog", superentity: "Animal"), EntityDescription("Owner"),
+    ])
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model), dog = try #require(model.entity(named: "Dog"))
+    let late = identity.objectID(entity: dog, key: 7)
+    #expect(early[0] == late && early[1] == late && early[0] == early[1] && early[2] != late && early[2] != early[0])
+    #expect(early[0].hashValue == late.hashValue && Set([late]).contains(early[0]) && Set([early[0]]).contains(late))
+    let again = try ["Dog", "Animal", "Owner"].map(id)
+    #expect(early == again)
+    // Another version of the model.
+    let other = try ManagedObjectModel(entities: [EntityDescription("Animal"), EntityDescription("Dog")])
+    _ = StoreIdentity.intern(storeUUID: uuid, model: other)
+    let (newDog, newAnimal) = try (id("Dog"), id("Animal"))
+    #expect(newDog == late && newAnimal != newDog)
+  }
+
   /// A negative key would be a temporary ID, and one from 2^56 on would be ambiguous among several stores.
   @Test func aNumberThatCanNotBeAKeyIsATextLikeAnyOther() throws {
     let uuid = UUID().uuidString, numbers = ["-3", "140737488355328", "1152921504606846976", "99999999999999999999"]

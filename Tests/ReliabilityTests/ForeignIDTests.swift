@@ -93,6 +93,45 @@ import Testing
     try context(kind.description(at: folder.file())).persistentStoreCoordinator.close()
   }
 
+  private static let family = Harbour.made([
+    EntityDescription("Animal", attributes: [AttributeDescription("friend", .objectID, isOptional: true)]),
+    EntityDescription("Dog", superentity: "Animal"),
+  ])
+
+  /// Makes and closes a store with a dog, which has its own ID in an attribute. Returns the ID as JSON.
+  private func makeDog(_ store: StoreDescription) throws -> String {
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.family, store: store))
+    let dog = try context.insert(entityNamed: "Dog")
+    try dog.setValue(StoreValue.objectID(dog.objectID), forKey: "friend")
+    try context.save()
+    let coded = try JSONEncoder().encode([dog.objectID])
+    try context.persistentStoreCoordinator.close()
+    return String(decoding: coded, as: UTF8.self)
+  }
+
+  /// Such as an ID in a program's settings.
+  @Test(.ownThreads, arguments: FileStore.all)
+  func anIDThatWasDecodedBeforeItsStoreWasOpenedFindsAnObjectOfASubentity(_ kind: FileStore) async throws {
+    let folder = TemporaryFolder(), coded = try makeDog(kind.description(at: folder.file()))
+    await #expect(processExitsWith: .success) { [kind = kind as FileStore, path = folder.file() as String, coded = coded as String] in
+      let ids = try JSONDecoder().decode([ManagedObjectID].self, from: Data(coded.utf8)), known = Set(ids)
+      let coordinator = try PersistentStoreCoordinator(model: Self.family, store: kind.description(at: path))
+      let context = try ManagedObjectContext(coordinator: coordinator), id = StoreValue.objectID(ids[0])
+      let conditions: [QueryExpression] = [
+        .comparison(.object, .equalTo, .constant(id), []), .membership(.object, [id]),
+        .comparison(.property("friend"), .equalTo, .constant(id), []),
+      ]
+      for entity in ["Animal", "Dog"] {
+        for condition in conditions {
+          let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity, where: FetchPredicate(condition)))
+          precondition(found.map(\.objectID) == ids, "\(entity): \(condition)")
+        }
+      }
+      let dog = try context.existingObject(with: ids[0]), friend = try dog.value(forKey: "friend").storeValue
+      precondition(known.contains(dog.objectID) && friend == id)
+    }
+  }
+
   @Test(arguments: ["", "rex", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "x-coredata://A//p1", "x-coredata://A/Dog/p%4"])
   func aTextThatIsNoURIIsNoIDInAnyProcess(_ text: String) {
     #expect(!Array(text.utf8).withUnsafeBytes { ObjectIDText.isURI($0) })

@@ -11,11 +11,12 @@ extension QueryExpression {
   /// An attribute contains the URI of an ID. That of an object which wasn't read can have the name of a superentity, although both IDs are
   /// equal. Stores compare URIs, so an ID that is compared with an attribute becomes a list of its URIs.
   func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
-    let places = coordinator.places
-    return replacingIDs(entity, coordinator.model, namesAll: true) { id, target in
+    let places = coordinator.places, model = coordinator.model
+    return replacingIDs(entity, model, namesAll: true) { id, target in
       if id.isTemporaryID { return id }
+      // An ID that was created before the store was opened doesn't contain the root of its entity.
       guard let prefix = places.prefix(target.index, ofStore: id.storeNumber), let key = places.key(of: id),
-        prefix.rootNumber == id.rootNumber
+        prefix.rootNumber == id.rootNumber || model.entity(named: id.entityName)?.rootIndex == target.rootIndex
       else { return id.withKey(.min) }
       return id.withKey(key)
     }

@@ -9,7 +9,7 @@
 @frozen public struct ManagedObjectID: Sendable {
   /// The number of the store in this process; see ``StoreIdentity``.
   public let storeNumber: UInt32
-  /// The number of the root entity within the store's identity.
+  /// The number of the root entity within the store's identity. That of the entity itself if the store had not been opened before.
   public let rootNumber: UInt16
   /// The number of the concrete entity within the store's identity.
   public let entityNumber: UInt16
@@ -95,13 +95,20 @@
 extension ManagedObjectID: Hashable {
   /// Whether both IDs identify the same object.
   @inlinable public static func == (a: ManagedObjectID, b: ManagedObjectID) -> Bool {
-    a.key == b.key && a.storeNumber == b.storeNumber && a.rootNumber == b.rootNumber
+    a.key == b.key && a.storeNumber == b.storeNumber && (a.rootNumber == b.rootNumber || a.isOfFamily(of: b))
   }
 
-  /// Hashes the store, root entity and key.
+  /// Hashes the store and key. The root entity isn't known before the store is opened.
   @inlinable public func hash(into hasher: inout Hasher) {
     hasher.combine(key)
-    hasher.combine(UInt64(storeNumber) << 16 | UInt64(rootNumber))
+    hasher.combine(storeNumber)
+  }
+
+  /// Whether the entities of two IDs of a store have the same root, although the IDs contain different ones.
+  ///
+  /// An ID that was created before the store was opened contains its own entity as the root.
+  @usableFromInline func isOfFamily(of other: ManagedObjectID) -> Bool {
+    entityNumber == other.entityNumber || StoreIdentity.haveRootsChanged && identity.haveSameRoot(entityNumber, other.entityNumber)
   }
 }
 

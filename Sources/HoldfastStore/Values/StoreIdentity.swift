@@ -36,8 +36,12 @@ public final class StoreIdentity: Sendable {
 
     mutating func setRoots(_ model: ManagedObjectModel) {
       for entity in model.entities {
+        let isKnown = numbers[entity.name] != nil
         let number = self.number(entity.name), root = self.number(model.entities[entity.rootIndex].name)
+        if roots[Int(number)] == root { continue }
         roots[Int(number)] = root
+        // IDs with the former root can exist.
+        if isKnown { StoreIdentity.rootChange.store(true, ordering: .releasing) }
       }
     }
   }
@@ -96,7 +100,8 @@ public final class StoreIdentity: Sendable {
 
   /// Gives the entities of a model their root entities again, after the store was also opened with another version of the model.
   ///
-  /// New IDs have the roots of the model that was used last, and IDs with different roots aren't equal.
+  /// New IDs have the roots of the model that was used last. Those of an entity and its superentity are equal only while both have the same
+  /// root.
   package func restoreRoots(of model: ManagedObjectModel) { names.withLock { $0.setRoots(model) } }
 
   private func contradiction(_ usesReferences: Bool) -> String {
@@ -138,6 +143,14 @@ public final class StoreIdentity: Sendable {
 
   func entityName(_ number: UInt16) -> String {
     names.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : "" }
+  }
+
+  /// Whether two entities, by number, have the same root entity in the model that was used last.
+  func haveSameRoot(_ a: UInt16, _ b: UInt16) -> Bool {
+    names.withLock { names in
+      guard Int(a) < names.roots.count, Int(b) < names.roots.count else { return false }
+      return names.roots[Int(a)] == names.roots[Int(b)]
+    }
   }
 
   func referenceText(for key: ObjectKey) -> String {
@@ -185,6 +198,10 @@ public final class StoreIdentity: Sendable {
   }
 
   private static let known = Mutex(Known())
+  private static let rootChange = Atomic(false)
+
+  /// Whether an entity of a store got another root after it had a number. If not, IDs with different roots identify different objects.
+  static var haveRootsChanged: Bool { rootChange.load(ordering: .acquiring) }
 
   static func known(_ number: UInt32) -> StoreIdentity {
     known.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : nil } ?? known(uuid: "")
