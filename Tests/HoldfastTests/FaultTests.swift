@@ -145,6 +145,27 @@ import Testing
     #expect(try context.fetch(FetchRequest<Dog> { $0.age > 3 }).allSatisfy { found in dogs.contains { $0 === found } })
   }
 
+  /// A client can send any URI, also that of the next new object.
+  @Test(arguments: TestStore.withChild)
+  func aNewObjectIsTheOnlyOneWithItsIDAlsoIfTheProgramHasFaultsWithTheNextIDs(_ store: TestStore) throws {
+    let context = try kennel(store, dogs: 3).context(), dogs = try context.fetch(FetchRequest<Dog>())
+    let last = try #require(dogs.map(\.objectID).max { $0.key < $1.key })
+    let faults = try (1...4).map { try context.object(with: last.withKey(last.key.advanced(by: $0))) }
+    let new = (0..<2).map { context.dog("new \($0)") }
+    try context.save()
+    let unsaved = context.dog("unsaved")
+    try context.obtainPermanentIDs(for: [unsaved])
+    let ids = (dogs + new + [unsaved]).map(\.objectID) + faults.map(\.objectID)
+    #expect(Set(ids).count == 10 && !unsaved.objectID.isTemporaryID)
+    for dog in new {
+      #expect(context.registeredObject(for: dog.objectID) === dog)
+      #expect(try context.existingObject(with: dog.objectID) === dog)
+    }
+    let found = try context.fetch(FetchRequest<Dog> { $0.name != "unsaved" })
+    #expect(Set(found) == Set(dogs + new))
+    for fault in faults { #expect(throws: PersistenceError.self) { try context.existingObject(with: fault.objectID) } }
+  }
+
   @Test(arguments: TestStore.withChild) func unreferencedObjectsAreReleased(_ store: TestStore) throws {
     let context = try kennel(store, dogs: 100).context()
     do {

@@ -51,7 +51,7 @@ extension SaveOperation {
     let demands = context.graph.model.entityIndexes.filter { part.insertedCounts[$0] > 0 }
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
     if demands.isEmpty { return }
-    let reserved = try part.store.reserveKeys(demands, options)
+    let reserved = try context.reserveKeys(demands, in: part.store, options)
     // One list for all entities, because each access to a nested list retains it.
     var found: [ObjectKey] = []
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
@@ -94,6 +94,29 @@ extension SaveOperation {
 }
 
 extension ContextCore {
+  /// Reserves keys for new objects. The caller holds the store's save lock.
+  ///
+  /// The program can have a fault with an ID that no stored object has had. A new object with the same key would be a second object for the
+  /// same row, so the keys of such faults stay unused.
+  func reserveKeys(_ demands: [KeyDemand], in store: PersistentStore, _ options: RequestOptions) throws -> [[ObjectKey]] {
+    let reserved = try store.reserveKeys(demands, options)
+    if !hasFaultsByID { return reserved }
+    return try zip(demands, reserved).map { demand, keys -> [ObjectKey] in
+      let unused = keys.filter { registered(demand.entity, $0) == nil }, missing = keys.count - unused.count
+      if missing == 0 { return keys }
+      // No more than this number of keys can be those of faults.
+      let count = missing + registry.objects(sharingRootOf: demand.entity).count
+      let others = try store.reserveKeys([KeyDemand(entity: demand.entity, count: count)], options)[0]
+      let found = unused + others.filter { registered(demand.entity, $0) == nil }.prefix(missing)
+      guard found.count == keys.count else {
+        throw StoreError(
+          .damaged, operation: "obtain permanent IDs", path: store.locationDescription,
+          reason: "The store reserved keys of existing objects, or the same keys again (rule K1).")
+      }
+      return found.sorted()
+    }
+  }
+
   /// The changed objects that may have links to new objects, and these themselves.
   ///
   /// No store has links of a new object, so both ends have recorded each of them, and the other ends of the new objects' links are enough.

@@ -107,6 +107,7 @@ extension ContextCore {
     if id.isTemporaryID {
       throw PersistenceError(.foreignObject, objectID: id, reason: "The temporary ID is of another context or of a deleted object.")
     }
+    hasFaultsByID = true
     return make(entity, key)
   }
 

@@ -30,7 +30,7 @@ extension ContextCore {
     // A parent knows the store of an object by its permanent key.
     if object.objectKey >= 0 { return }
     let demand = KeyDemand(entity: object.flags.entityIndex, count: 1), options = requests.ofOthers
-    let reserved = try store.saveLock.withLock(to: "obtain permanent IDs", options) { try store.reserveKeys([demand], options) }
+    let reserved = try store.saveLock.withLock(to: "obtain permanent IDs", options) { try reserveKeys([demand], in: store, options) }
     try SaveOperation(self).identify(object, as: reserved[0][0])
   }
 

@@ -36,6 +36,8 @@ import Synchronization
   let deletions: Deletions
   @exclusivity(unchecked) var reading: ReadState
   @exclusivity(unchecked) var faults = FaultState()
+  /// Whether the program has requested objects by ID without reading them. The store may not have them.
+  @exclusivity(unchecked) var hasFaultsByID = false
   @exclusivity(unchecked) var awakening = Awakening()
   @exclusivity(unchecked) var merging = MergeState()
   @exclusivity(unchecked) var saving = SaveState()
