@@ -94,6 +94,23 @@ import Testing
     #expect(try destination.contents(model).count == 9)
   }
 
+  @Test(arguments: Pair.all) func objectIDsInTheMetadataAreThoseOfTheCopy(_ pair: Pair) throws {
+    let model = try everything(), source = MigratedStore.Place(pair.source), destination = MigratedStore.Place(pair.destination)
+    let other = StoreValue.objectID(try #require(ManagedObjectID(uriRepresentation: "x-coredata://ABC/Dog/p1")))
+    try fill(source, model)
+    try source.change(model) { context in
+      let ids = try ["p", "o"].map { StoreValue.objectID(try context.tagged("Owner", $0).objectID) }
+      let metadata: [String: StoreValue] = ["first": ids[0], "second": ids[1], "other": other, "note": "kept"]
+      try context.persistentStoreCoordinator.persistentStores[0].setMetadata(metadata)
+    }
+    try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: model)
+    try destination.change(model) { context in
+      let ids = try ["p", "o"].map { StoreValue.objectID(try context.tagged("Owner", $0).objectID) }
+      let metadata: [String: StoreValue] = ["first": ids[0], "second": ids[1], "other": other, "note": "kept"]
+      #expect(context.persistentStoreCoordinator.persistentStores[0].metadata == metadata)
+    }
+  }
+
   @Test(arguments: Pair.all) func aCopyToAFolderThatDoesNotExistIsAnErrorOfTheDestination(_ pair: Pair) throws {
     let model = try everything(), source = MigratedStore.Place(pair.source), folder = TemporaryFolder()
     try fill(source, model)

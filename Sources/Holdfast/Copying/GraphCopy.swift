@@ -190,6 +190,9 @@ struct GraphCopy {
     return identity.objectID(entity: entity, key: key)
   }
 
+  /// A value of the user's metadata in the destination.
+  func translated(_ value: StoreValue) -> StoreValue { if case .objectID(let id) = value { .objectID(translated(id)) } else { value } }
+
   // MARK: Links
 
   private func copyLinks(_ relationship: ManagedObjectModel.Relationship, _ save: inout SaveRequest) throws {

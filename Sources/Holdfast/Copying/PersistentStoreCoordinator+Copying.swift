@@ -11,8 +11,8 @@ extension PersistentStoreCoordinator {
   /// Copies all objects of a store to a new store, which may be of another type: from JSON to SQLite, or from Core Data's SQLite to XML.
   ///
   /// The copy has the objects' values, also those in external files, their relationships with their orders, and the metadata of the user. It
-  /// is a store of its own, with its own UUID and object IDs, which ``StoreCopy/objectID(for:)`` finds. Attributes whose values are IDs of
-  /// copied objects get the new IDs. A to-one relationship to an object without a row is empty in the copy.
+  /// is a store of its own, with its own UUID and object IDs, which ``StoreCopy/objectID(for:)`` finds. Attributes and metadata whose values
+  /// are IDs of copied objects get the new IDs. A to-one relationship to an object without a row is empty in the copy.
   ///
   /// The copy is made beside the destination, read again, and compared by ``GraphDigest`` before it appears at its place. When this is
   /// interrupted, the destination has no store; a folder `.holdfast-….copy` may remain.

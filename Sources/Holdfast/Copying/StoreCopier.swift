@@ -44,7 +44,7 @@ struct StoreCopier {
       observe(reader, 0.25...0.5)
       try PersistentStore.wrapping(Self.operation, destination.location?.description) {
         try copy.run()
-        if !userInfo.isEmpty { try store.setMetadata(userInfo) }
+        if !userInfo.isEmpty { try store.setMetadata(userInfo.mapValues { copy.translated($0) }) }
       }
       let written = try GraphReader(store, reader.model, identity, path: place.location?.description)
       observe(written, 0.7...0.95)
