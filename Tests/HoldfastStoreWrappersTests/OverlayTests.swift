@@ -67,6 +67,36 @@ import Testing
     try unchanged.persistentStoreCoordinator.close()
   }
 
+  @Test func objectIDsInAttributesOfTheStoreBelowAreThoseOfTheOverlay() throws {
+    let reference = AttributeDescription("friend", .objectID, isOptional: true)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Person", attributes: [reference]), EntityDescription("Child", superentity: "Person"),
+    ])
+    func context(_ description: StoreDescription) throws -> ManagedObjectContext {
+      try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: description))
+    }
+    func value(_ object: ManagedObject) throws -> StoreValue? { try object.value(forKey: "friend").storeValue }
+    let below = StoreDescription.memory(contents: MemoryStoreContents())
+    let filled = try context(below), child = try filled.insert(entityNamed: "Child"), ann = try filled.insert(entityNamed: "Person")
+    try ann.setValue(.objectID(child.objectID), forKey: "friend")
+    let other = StoreValue.objectID(try #require(ManagedObjectID(uriRepresentation: "x-coredata://ABC/Person/p1")))
+    try child.setValue(other, forKey: "friend")
+    try filled.save()
+    let (annKey, childKey) = (ann.objectID.key, child.objectID.key)
+    try filled.persistentStoreCoordinator.close()
+
+    let overlay = try context(.overlay(over: below)), found = try overlay.fetch(FetchRequest<ManagedObject>(entityName: "Person"))
+    let person = try #require(found.first { $0.objectID.key == annKey }), friend = try #require(found.first { $0.objectID.key == childKey })
+    #expect(try value(person) == .objectID(friend.objectID) && value(friend) == other)
+    let isFriend = FetchPredicate<ManagedObject>(.comparison(.property("friend"), .equalTo, .constant(.objectID(friend.objectID)), []))
+    #expect(try overlay.fetch(FetchRequest<ManagedObject>(entityName: "Person", where: isFriend)) == [person])
+    // A change contains the overlay's ID anyway.
+    try friend.setValue(.objectID(friend.objectID), forKey: "friend")
+    try overlay.save()
+    #expect(try Set(overlay.fetch(FetchRequest<ManagedObject>(entityName: "Person", where: isFriend))) == [person, friend])
+    try overlay.persistentStoreCoordinator.close()
+  }
+
   @Test func aStoreThatAnswersForOneSourceAtATimeCanBeBelow() throws {
     let below = StoreDescription.memory(contents: MemoryStoreContents())
     let filled = try context(below)

@@ -4,7 +4,9 @@ import HoldfastStore
 /// The open store below an overlay, read as rows and links.
 struct OverlayBase: Sendable {
   let model: ManagedObjectModel
-  let storeUUID: String
+  let identity: StoreIdentity
+  /// The identity of the overlay, whose IDs attributes have; nil until it is open.
+  var overlay: StoreIdentity?
   private let store: any IncrementalStore
   /// One view for all reads, or nil if the store has no snapshots.
   private let snapshot: (any ReadView)?
@@ -24,7 +26,7 @@ struct OverlayBase: Sendable {
       }
     }
     self.relationships = relationships
-    storeUUID = try store.open(model: model, host: StoreHost(configuration: configuration) { _ in }).identity.storeUUID
+    identity = try store.open(model: model, host: StoreHost(configuration: configuration) { _ in }).identity
     do { snapshot = store.capabilities.snapshots ? try store.beginRead(.snapshot, options: .none) : nil } catch {
       try? store.close()
       throw error
@@ -49,7 +51,7 @@ struct OverlayBase: Sendable {
   func forEachRow(_ query: RowQuery, _ body: @escaping (StoredRow) throws -> SinkDemand) throws {
     let entity = query.declaredEntity
     try reading(query.options) { view in
-      let sink = StoredRowSink(model, store.answers, query.options, body)
+      let sink = StoredRowSink(self, store.answers, query.options, body)
       if let keys = try query.keys ?? keys(query, view) {
         let request = FaultRequest(entity: entity.index, keys: keys.filter { $0 <= largestKey }.sorted())
         if !request.keys.isEmpty { try store.rows(request, in: view, options: query.options, into: sink) }
@@ -74,6 +76,12 @@ struct OverlayBase: Sendable {
     var keys: Set<ObjectKey> = []
     try forEachTarget(of: references.keys, inverse, query.options, view) { keys.insert($1) }
     return keys
+  }
+
+  /// The ID in the overlay of one of the store's objects. Other IDs don't change.
+  func idInOverlay(_ id: ManagedObjectID) -> ManagedObjectID {
+    guard let overlay, id.storeNumber == identity.number, let entity = model.entity(named: id.entityName) else { return id }
+    return overlay.objectID(entity: entity, key: id.key)
   }
 
   // MARK: Links
@@ -127,24 +135,24 @@ struct OverlayBase: Sendable {
 
 /// Converts batches to stored rows.
 private final class StoredRowSink: RowSink {
-  private let model: ManagedObjectModel
+  private let base: OverlayBase
   private let answers: StoreAnswers
   private let options: RequestOptions
   private let body: (StoredRow) throws -> SinkDemand
   private(set) var largestKey: ObjectKey = 0
 
   init(
-    _ model: ManagedObjectModel, _ answers: StoreAnswers, _ options: RequestOptions, _ body: @escaping (StoredRow) throws -> SinkDemand
+    _ base: OverlayBase, _ answers: StoreAnswers, _ options: RequestOptions, _ body: @escaping (StoredRow) throws -> SinkDemand
   ) {
-    self.model = model
+    self.base = base
     self.answers = answers
     self.options = options
     self.body = body
   }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    guard let name = batch.idPrefix?.entityName, let entity = model.entity(named: name) else { return .more }
-    try batch.checkLayout(of: entity.index, in: model)
+    guard let name = batch.idPrefix?.entityName, let entity = base.model.entity(named: name) else { return .more }
+    try batch.checkLayout(of: entity.index, in: base.model)
     var demand = SinkDemand.more
     try rows.forEach(in: batch) { index in
       if demand == .enough { return }
@@ -156,11 +164,15 @@ private final class StoredRowSink: RowSink {
     return demand
   }
 
-  /// A value, with the bytes of an external file instead of its name.
+  /// A value, with the bytes of an external file instead of its name, and the overlay's ID of an object.
   private func value(_ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex) throws -> StoreValue {
     let value = row.pointer.value(slot, entity.slots[slot].columnType)
-    guard case .externalData(let id) = value else { return value }
-    return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id), options: options))
+    switch value {
+    case .externalData(let id):
+      return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id), options: options))
+    case .objectID(let id): return .objectID(base.idInOverlay(id))
+    default: return value
+    }
   }
 }
 

@@ -68,12 +68,15 @@ private final class OverlayRows: RowStore {
   /// Shows the objects of an open store.
   func show(_ other: OverlayBase) { session.withLock { $0.base = other } }
 
+  /// Sets the identity of the overlay.
+  func identify(as identity: StoreIdentity) { session.withLock { session -> Void in session.base?.overlay = identity } }
+
   func open() throws -> [String: String] {
     try contents.state.withLock { state in
       guard !state.isOpen else {
         throw StoreError(.alreadyOpen, operation: "open the store", reason: "Another overlay has these contents open. Close it first.")
       }
-      let base = try current().storeUUID
+      let base = try current().identity.storeUUID
       guard state.baseUUID ?? base == base else {
         throw StoreError(
           .storeReplaced, operation: "open the store",
@@ -159,7 +162,11 @@ private final class OverlayStore: ForwardingStore {
 
   func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     rows.show(try OverlayBase(makeOther(), model, host.configuration, keysBelow: OverlayStore.firstKey))
-    do { return try base.open(model: model, host: host) } catch {
+    do {
+      let metadata = try base.open(model: model, host: host)
+      rows.identify(as: metadata.identity)
+      return metadata
+    } catch {
       try? rows.close()
       throw error
     }
@@ -179,7 +186,8 @@ extension StoreDescription {
   /// Opened read-only, the other store changes no file. Otherwise, opening it creates a missing file. Opening a SQLite store also adds
   /// missing indexes, and converts the journal mode.
   ///
-  /// - Objects have the same keys as in the other store but different IDs, because an overlay has its own UUID.
+  /// - Objects have the same keys as in the other store but different IDs, because an overlay has its own UUID. Attributes with IDs of the
+  ///   other store's objects have the overlay's IDs.
   /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
   /// - Keys of the other store must be less than 2^48. Otherwise reading throws `unsupportedModel`.
   /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.
