@@ -28,7 +28,7 @@ extension SaveOperation {
     insertedCounts = Array(repeating: 0, count: context.entities.count)
     insertedCounts[object.flags.entityIndex] = 1
     try divideAmongStores()
-    keys.reserve(from: object.objectKey, to: object.objectKey)
+    keys.reserve(for: inserted)
     keys.set(key, for: object.objectKey)
     let referrers = context.referrers(to: inserted)
     for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
@@ -38,11 +38,8 @@ extension SaveOperation {
   ///
   /// If an earlier save didn't take effect, its objects keep the keys that were reserved for that save.
   func obtainPermanentIDs() throws {
-    // Temporary keys count down, and the objects are in insertion order.
-    guard let first = inserted.first(where: { $0.objectKey < 0 })?.objectKey,
-      let last = inserted.last(where: { $0.objectKey < 0 })?.objectKey
-    else { return }
-    keys.reserve(from: first, to: last)
+    if !inserted.contains(where: { $0.objectKey < 0 }) { return }
+    keys.reserve(for: inserted)
     for part in parts { try obtainPermanentIDs(part) }
   }
 
