@@ -156,6 +156,27 @@ import Testing
     #expect(difference.isEmpty, "\(difference)")
   }
 
+  /// The export had a reference to Animal/1, and no object with this ID.
+  @Test(arguments: ExchangeFormat.allCases) func anIDThatNamesASuperentityIsAReferenceToTheObject(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [.init("other", .objectID, isOptional: true)]),
+      EntityDescription("Dog", superentity: "Animal"),
+    ])
+    try Self.change(.json(at: source), model) { context in
+      let dog = try context.insert(entityNamed: "Dog"), animal = try context.insert(entityNamed: "Animal")
+      try context.obtainPermanentIDs(for: [dog])
+      let uri = dog.objectID.uriRepresentation.replacingOccurrences(of: "/Dog/", with: "/Animal/")
+      try animal.setValue(StoreValue.objectID(#require(ManagedObjectID(uriRepresentation: uri))), forKey: "other")
+      try context.save()
+    }
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    #expect(try StoreSource(path: source).export(to: exported) == 2)
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: exported) == 2)
+    let difference = try StoreDifference(try StoreSource(path: source), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+  }
+
   @Test(arguments: ExchangeFormat.allCases) func numbersAreExactInEveryBit(format: ExchangeFormat) throws {
     let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
     let model = try ManagedObjectModel(entities: [

@@ -215,7 +215,7 @@ private struct StoreExport {
       let value = try object.value(forKeyPath: attribute.name).storeValue ?? .null
       switch value {
       case .null: fields.append((attribute.name, .none))
-      case .objectID(let id): fields.append((attribute.name, .reference(existing.contains(id) ? reference(id) : id.uriRepresentation)))
+      case .objectID(let id): fields.append((attribute.name, .reference(reference(id, existing) ?? id.uriRepresentation)))
       default: fields.append((attribute.name, .value(value)))
       }
     }
@@ -235,6 +235,11 @@ private struct StoreExport {
   }
 
   private func reference(_ id: ManagedObjectID) -> String { "\(id.entityName)/\(id.key)" }
+
+  /// The reference to an existing object by its own ID: that in an attribute can name a superentity. Nil if the object doesn't exist.
+  private func reference(_ id: ManagedObjectID, _ existing: Set<ManagedObjectID>) -> String? {
+    existing.firstIndex(of: id).map { reference(existing[$0]) }
+  }
 
   // MARK: JSON
 
