@@ -136,9 +136,13 @@ public final class StoreIdentity: Sendable {
     return objectID(entityName: name, key: key)
   }
 
-  /// The numbers of the entities with a root entity.
-  fileprivate func entityNumbers(ofRoot root: UInt16) -> [UInt16] {
-    names.withLock { names in names.roots.indices.filter { names.roots[$0] == root }.map { UInt16(truncatingIfNeeded: $0) } }
+  /// The numbers of the entities with the root entity of another one.
+  fileprivate func entityNumbers(sharingRootOf entity: UInt16) -> [UInt16] {
+    names.withLock { names in
+      guard Int(entity) < names.roots.count else { return [] }
+      let root = names.roots[Int(entity)]
+      return names.roots.indices.filter { names.roots[$0] == root }.map { UInt16(truncatingIfNeeded: $0) }
+    }
   }
 
   func entityName(_ number: UInt16) -> String {
@@ -247,8 +251,9 @@ extension ManagedObjectID {
   /// The IDs that are equal to this one: one with the name of each entity that has the same root entity. Their URIs differ.
   package var equalIDs: [ManagedObjectID] {
     if isTemporaryID { return [self] }
-    let numbers = identity.entityNumbers(ofRoot: rootNumber)
-    guard numbers.count > 1, numbers.contains(entityNumber) else { return [self] }
+    // Its own root may be that of a time before the store was opened.
+    let numbers = identity.entityNumbers(sharingRootOf: entityNumber)
+    if numbers.count < 2 { return [self] }
     return numbers.map { ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: $0, key: key) }
   }
 }
