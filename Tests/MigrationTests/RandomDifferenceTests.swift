@@ -17,7 +17,7 @@ import Testing
           let tag = try Contents.tag(object)
           var properties: [String: String] = [:]
           for attribute in entity.attributes {
-            properties[attribute.name] = Contents.text(try object.value(forKey: attribute.name).storeValue)
+            properties[attribute.name] = Contents.text(try object.value(forKeyPath: attribute.name).storeValue)
           }
           for relationship in entity.relationships {
             let destinations = try Self.destinations(object, relationship.name), tags = try destinations.map { try Contents.tag($0) }
@@ -104,7 +104,7 @@ import Testing
     var random = generator
     for round in 0..<rounds {
       var one = SeededGenerator(seed: random.next())
-      let seed = one.seed, randomModel = RandomModel(&one), model = try randomModel.model()
+      let seed = one.seed, randomModel = RandomModel(&one, isPlain: true), model = try randomModel.model()
       var graph = RandomGraph(randomModel, &one)
       if round % 2 == 1 { graph = graph.withEqualObjects(&one) }
       let stores = MigratedStore.allCases
@@ -147,7 +147,7 @@ import Testing
     let attributes = object.entity.attributes.filter { $0.name != "tag" }
     if kind == 1 { return context.delete(object) }
     if kind <= 3, let attribute = attributes.randomElement(using: &random) {
-      return try object.setValue(RandomGraph.value(attribute.type, &random), forKey: attribute.name)
+      return try object.setValue(RandomGraph.value(attribute.type, &random), forKeyPath: attribute.name)
     }
     guard let relationship = object.entity.relationships.randomElement(using: &random) else { return }
     var destinations = try objects(model.destination(of: relationship)).shuffled(using: &random)

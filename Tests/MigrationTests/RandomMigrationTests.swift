@@ -83,6 +83,23 @@ struct RandomModel {
     var type: AttributeType
     var isOptional = true
     var defaultValue: StoreValue?
+    /// Whether large values are in external files.
+    var isExternal = false
+    var isIndexed = false
+    /// The elements of a composite; empty for other attributes.
+    var elements: [Attribute] = []
+
+    /// What has a value: the attribute, or the elements of a composite, named by their key paths. Those of an optional composite have no
+    /// default values.
+    var leaves: [Attribute] {
+      if elements.isEmpty { return [self] }
+      return elements.map { element in
+        var leaf = element
+        leaf.name = "\(name).\(element.name)"
+        if isOptional { (leaf.isOptional, leaf.defaultValue) = (true, nil) }
+        return leaf
+      }
+    }
   }
 
   struct Entity {
@@ -92,6 +109,7 @@ struct RandomModel {
     var parent: Int?
     var isAbstract = false
     var attributes: [Attribute] = []
+    /// Whether the tags of its objects are unique.
     var isUnique = false
   }
 
@@ -113,8 +131,11 @@ struct RandomModel {
   private(set) var entities: [Entity] = []
   private(set) var pairs: [Pair] = []
   private var next = 0
+  private let isPlain: Bool
 
-  init(_ random: inout SeededGenerator) {
+  /// - Parameter isPlain: Whether there are only simple attributes and relationships, and tags needn't be unique.
+  init(_ random: inout SeededGenerator, isPlain: Bool = false) {
+    self.isPlain = isPlain
     for _ in 0..<Int.random(in: 2...5, using: &random) { addEntity(&random) }
     for _ in 0..<Int.random(in: 0...6, using: &random) { addAttribute(&random) }
     for _ in 0..<Int.random(in: 1...4, using: &random) { addPair(&random) }
@@ -139,21 +160,46 @@ struct RandomModel {
     // Names in any order, so that the numbers of entities change.
     let letter = String("ABCDEFGHIJKLMNOPQRSTUVWXY".randomElement(using: &random) ?? "A")
     let parent = Int.random(in: 0..<3, using: &random) == 0 ? entities.randomElement(using: &random)?.id : nil
-    entities.append(Entity(id: number(), name: name(letter, &random), parent: parent))
+    let isUnique = !isPlain && Int.random(in: 0..<4, using: &random) == 0
+    entities.append(Entity(id: number(), name: name(letter, &random), parent: parent, isUnique: isUnique))
   }
 
   private static let types: [(AttributeType, StoreValue)] = [
     (.integer16, .int16(5)), (.integer32, .int32(6)), (.integer64, .int64(7)), (.string, .string("z")), (.double, .double(2.5)),
     (.boolean, .bool(true)), (.date, .date(9)), (.binaryData, .data(Data([3]))), (.float, .float(1.5)),
+    (.decimal, .decimal(Decimal(sign: .minus, exponent: -20, significand: 12_345))),
+    (.uuid, .uuid(UUID(uuid: uuid_t(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))),
+    (.uri, .uri("x:default")),
   ]
 
   private mutating func addAttribute(_ random: inout SeededGenerator) {
-    let place = Int.random(in: entities.indices, using: &random), (type, value) = Self.types.randomElement(using: &random) ?? Self.types[0]
+    let place = Int.random(in: entities.indices, using: &random)
+    if !isPlain && Int.random(in: 0..<5, using: &random) == 0 {
+      var composite = Attribute(id: number(), name: name("c", &random), type: .composite, isOptional: Bool.random(using: &random))
+      for _ in 0..<Int.random(in: 1...3, using: &random) { composite.elements.append(element(&random)) }
+      entities[place].attributes.append(composite)
+    } else {
+      entities[place].attributes.append(attribute(&random))
+    }
+  }
+
+  private mutating func attribute(_ random: inout SeededGenerator) -> Attribute {
+    let types = isPlain ? Self.types[..<9] : Self.types[...], (type, value) = types.randomElement(using: &random) ?? Self.types[0]
     let isOptional = Bool.random(using: &random)
-    entities[place].attributes.append(
-      Attribute(
-        id: number(), name: name("a", &random), type: type, isOptional: isOptional,
-        defaultValue: isOptional && Bool.random(using: &random) ? nil : value))
+    var attribute = Attribute(
+      id: number(), name: name("a", &random), type: type, isOptional: isOptional,
+      defaultValue: isOptional && Bool.random(using: &random) ? nil : value)
+    if isPlain { return attribute }
+    attribute.isExternal = type == .binaryData && Bool.random(using: &random)
+    attribute.isIndexed = Int.random(in: 0..<4, using: &random) == 0
+    return attribute
+  }
+
+  /// An attribute in a composite, in the row and without an index.
+  private mutating func element(_ random: inout SeededGenerator) -> Attribute {
+    var element = attribute(&random)
+    (element.isExternal, element.isIndexed) = (false, false)
+    return element
   }
 
   private mutating func addPair(_ random: inout SeededGenerator) {
@@ -170,7 +216,7 @@ struct RandomModel {
   }
 
   mutating func change(_ random: inout SeededGenerator) {
-    switch Int.random(in: 0..<14, using: &random) {
+    switch Int.random(in: 0..<(isPlain ? 14 : 18), using: &random) {
     case 0: addEntity(&random)
     case 1: removeEntity(&random)
     case 2:
@@ -188,7 +234,7 @@ struct RandomModel {
     case 6:
       changeAttribute(&random) { attributes, place, _ in
         attributes[place].isOptional = false
-        if attributes[place].defaultValue == nil {
+        if attributes[place].elements.isEmpty && attributes[place].defaultValue == nil {
           attributes[place].defaultValue = Self.types.first { $0.0 == attributes[place].type }?.1
         }
       }
@@ -211,6 +257,13 @@ struct RandomModel {
       }
     case 11: changeSuperentity(&random)
     case 12: moveAttribute(&random)
+    case 14: if !isPlain { entities[Int.random(in: entities.indices, using: &random)].isUnique.toggle() }
+    case 15:
+      changeAttribute(&random) { attributes, place, _ in if attributes[place].elements.isEmpty { attributes[place].isIndexed.toggle() } }
+    case 16:
+      // External files that are no longer allowed need a decision.
+      changeAttribute(&random) { attributes, place, _ in if attributes[place].type == .binaryData { attributes[place].isExternal = true } }
+    case 17: changeComposite(&random)
     default:
       changeEnd(&random) { end in
         if end.isToMany { end.isOrdered.toggle() } else { end.isToMany = true }
@@ -239,6 +292,25 @@ struct RandomModel {
     let places = entities.indices.filter { !entities[$0].attributes.isEmpty }
     guard let entity = places.randomElement(using: &random) else { return }
     body(&entities[entity].attributes, Int.random(in: entities[entity].attributes.indices, using: &random), &random)
+  }
+
+  /// Adds, removes or renames an element of a composite.
+  private mutating func changeComposite(_ random: inout SeededGenerator) {
+    let new = element(&random), name = name("a", &random)
+    let places = entities.indices.flatMap { entity in
+      entities[entity].attributes.indices.filter { !entities[entity].attributes[$0].elements.isEmpty }.map { (entity, $0) }
+    }
+    guard let (entity, place) = places.randomElement(using: &random) else { return }
+    var elements = entities[entity].attributes[place].elements
+    let element = Int.random(in: elements.indices, using: &random)
+    switch Int.random(in: 0..<3, using: &random) {
+    case 0: elements.append(new)
+    case 1: if elements.count > 1 { elements.remove(at: element) }
+    default:
+      if elements[element].formerName == nil { elements[element].formerName = elements[element].name }
+      elements[element].name = name
+    }
+    entities[entity].attributes[place].elements = elements
   }
 
   private mutating func changeEnd(_ random: inout SeededGenerator, _ body: (inout End) -> Void) {
@@ -283,18 +355,34 @@ struct RandomModel {
     }
   }
 
+  /// What the objects of an entity have values of.
+  func leaves(_ id: Int) -> [Attribute] { chain(id).flatMap(\.attributes).flatMap(\.leaves) }
+
+  private static func description(_ attribute: Attribute) -> AttributeDescription {
+    var one: AttributeDescription =
+      attribute.elements.isEmpty
+      ? AttributeDescription(
+        attribute.name, attribute.type, isOptional: attribute.isOptional, default: attribute.defaultValue,
+        allowsExternalBinaryDataStorage: attribute.isExternal)
+      : .composite(attribute.name, "C\(attribute.id)", isOptional: attribute.isOptional)
+    one.renamingIdentifier = attribute.formerName
+    return one
+  }
+
   func model() throws -> ManagedObjectModel {
-    try MigrationTests.model(
+    let composites = entities.flatMap(\.attributes).filter { !$0.elements.isEmpty }.map { attribute in
+      CompositeDescription("C\(attribute.id)", attribute.elements.map(Self.description))
+    }
+    return try MigrationTests.model(
       entities.map { entity in
         var description = EntityDescription(
           entity.name, superentity: entity.parent.flatMap { self.entity($0)?.name }, isAbstract: entity.isAbstract,
-          attributes: entity.attributes.map { attribute in
-            var one = AttributeDescription(
-              attribute.name, attribute.type, isOptional: attribute.isOptional, default: attribute.defaultValue)
-            one.renamingIdentifier = attribute.formerName
-            return one
-          })
+          attributes: entity.attributes.map(Self.description))
         description.renamingIdentifier = entity.formerName
+        if entity.isUnique { description.uniquenessConstraints = [["tag"]] }
+        for attribute in entity.attributes where attribute.isIndexed {
+          description.indexes.append(FetchIndexDescription("by \(attribute.id)", [attribute.name]))
+        }
         for pair in pairs {
           for (place, end) in pair.ends.enumerated() where end.entity == entity.id && !end.name.isEmpty {
             let other = pair.ends[1 - place], destination = self.entity(other.entity)?.name ?? ""
@@ -308,7 +396,7 @@ struct RandomModel {
           }
         }
         return description
-      })
+      }, composites: composites)
   }
 
   /// Whether families of entities come together, or objects that could be linked no longer can be.
@@ -329,7 +417,12 @@ struct RandomModel {
   mutating func forgetFormerNames() {
     for entity in entities.indices {
       entities[entity].formerName = nil
-      for attribute in entities[entity].attributes.indices { entities[entity].attributes[attribute].formerName = nil }
+      for attribute in entities[entity].attributes.indices {
+        entities[entity].attributes[attribute].formerName = nil
+        for element in entities[entity].attributes[attribute].elements.indices {
+          entities[entity].attributes[attribute].elements[element].formerName = nil
+        }
+      }
     }
     for pair in pairs.indices { for end in pairs[pair].ends.indices { pairs[pair].ends[end].formerName = nil } }
   }
@@ -353,7 +446,7 @@ struct RandomGraph {
     for entity in model.entities where !entity.isAbstract {
       for _ in 0..<Int.random(in: 0...4, using: &random) {
         var object = Object(entity: entity.id, tag: "t\(objects.count + 100)")
-        for attribute in model.chain(entity.id).flatMap(\.attributes) where Int.random(in: 0..<3, using: &random) > 0 {
+        for attribute in model.leaves(entity.id) where Int.random(in: 0..<3, using: &random) > 0 {
           object.values[attribute.id] = Self.value(attribute.type, &random)
         }
         objects.append(object)
@@ -391,7 +484,11 @@ struct RandomGraph {
     case .float: .float(Float(number) / 4)
     case .boolean: .bool(number > 0)
     case .date: .date(Double(number))
-    case .binaryData: .data(Data([UInt8(abs(number)), 0, 255]))
+    case .decimal: .decimal(Decimal(sign: number < 0 ? .minus : .plus, exponent: -20, significand: Decimal(abs(number))))
+    case .uuid: .uuid(UUID(uuid: uuid_t(UInt8(abs(number)), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+    case .uri: .uri("x:\(number)")
+    // Some are large enough for external files.
+    case .binaryData: .data(number % 4 == 0 ? Data(repeating: UInt8(abs(number)), count: 150_000) : Data([UInt8(abs(number)), 0, 255]))
     default: .string("v\(number)")
     }
   }
@@ -423,11 +520,11 @@ struct RandomGraph {
       let object = objects[place]
       let chain = model.chain(object.entity)
       let new = try context.add(chain[0].name, object.tag)
-      for attribute in chain.flatMap(\.attributes) {
+      for attribute in model.leaves(object.entity) {
         if let value = object.values[attribute.id] {
-          try new.setValue(value, forKey: attribute.name)
+          try new.setValue(value, forKeyPath: attribute.name)
         } else if attribute.isOptional {
-          try new.setValue(StoreValue.null, forKey: attribute.name)
+          try new.setValue(StoreValue.null, forKeyPath: attribute.name)
         }
       }
       inserted[place] = new
@@ -451,9 +548,9 @@ struct RandomGraph {
   func migrated(from first: RandomModel, to second: RandomModel) -> RandomGraph {
     var graph = filtered { second.entity($0.entity) != nil }
     for place in graph.objects.indices {
-      let object = graph.objects[place], formerAttributes = first.chain(object.entity).flatMap(\.attributes)
+      let object = graph.objects[place], formerAttributes = first.leaves(object.entity)
       graph.objects[place].values = [:]
-      for attribute in second.chain(object.entity).flatMap(\.attributes) {
+      for attribute in second.leaves(object.entity) {
         let former = formerAttributes.first { $0.id == attribute.id }
         // What a new object without a value has: the former default of a required attribute.
         var value =
@@ -504,7 +601,7 @@ struct RandomGraph {
   /// Inserts an object with default values and without links.
   mutating func insert(_ tag: String, of entity: Int, _ model: RandomModel) {
     var object = Object(entity: entity, tag: tag)
-    for attribute in model.chain(entity).flatMap(\.attributes) { object.values[attribute.id] = attribute.defaultValue ?? .null }
+    for attribute in model.leaves(entity) { object.values[attribute.id] = attribute.defaultValue ?? .null }
     objects.append(object)
   }
 
@@ -529,7 +626,7 @@ struct RandomGraph {
     objects.enumerated().map { place, object in
       let chain = model.chain(object.entity)
       var parts = ["\(chain[0].name) \(object.tag):"]
-      for attribute in chain.flatMap(\.attributes).sorted(by: { $0.name < $1.name }) {
+      for attribute in model.leaves(object.entity).sorted(by: { $0.name < $1.name }) {
         parts.append("\(attribute.name)=\(Contents.text(object.values[attribute.id]))")
       }
       for (pair, side, end) in model.ends(of: object.entity).sorted(by: { $0.end.name < $1.end.name }) {

@@ -148,7 +148,7 @@ private struct RandomStage: Sendable {
       case .set(let attribute, let entity, let shift):
         graph.set(attribute, plus: shift) { object in
           tags.contains(object.tag) && old.isKind(object.entity, of: entity.id)
-            && new.chain(object.entity).contains { $0.attributes.contains { $0.id == attribute.id } }
+            && new.leaves(object.entity).contains { $0.id == attribute.id }
         }
       case .delete(let tags, _): graph.delete(tags)
       case .insert(let tags, let entity): for tag in tags { graph.insert(tag, of: entity.id, new) }
@@ -163,7 +163,7 @@ private struct RandomStage: Sendable {
     guard let former = old.entities.randomElement(using: &random) else { return nil }
     switch Int.random(in: 0..<4, using: &random) {
     case 0, 1:
-      guard let attribute = new.chain(former.id).flatMap(\.attributes).randomElement(using: &random) else { return nil }
+      guard let attribute = new.leaves(former.id).randomElement(using: &random) else { return nil }
       return .set(attribute, of: former, plus: Int.random(in: 0...100, using: &random))
     case 2:
       // Without an inverse, the references to a deleted object would remain.
@@ -186,7 +186,7 @@ private struct RandomStage: Sendable {
         try stage.forEach(entity.name, savingEvery: batchSize) { old, new in
           try interruption.pass()
           guard new.entity.attributes.contains(where: { $0.name == attribute.name }) else { return }
-          try new.setValue(RandomGraph.value(attribute.type, of: Contents.text(old["tag"]), plus: shift), forKey: attribute.name)
+          try new.setValue(RandomGraph.value(attribute.type, of: Contents.text(old["tag"]), plus: shift), forKeyPath: attribute.name)
         }
       case .delete(let tags, let entity):
         try stage.forEach(entity.name, savingEvery: batchSize) { old, new in
