@@ -139,8 +139,8 @@ extension TableGeneration {
   /// Returns the destinations of a relationship.
   public func relationships(_ request: RelationshipRequest) -> RelationshipAnswer {
     let relationship = schema.model.entities[request.entity].relationships[request.relationship]
-    let index = forwardIndex(of: relationship)
-    let table = schema.tableOfEntity[relationship.entityIndex]
+    // Outside the loop, which would retain their parts for each source.
+    let links = adjacencies[forwardIndex(of: relationship)], rows = tables[schema.tableOfEntity[relationship.entityIndex]]
     var offsets: [Int32] = []
     offsets.reserveCapacity(request.sources.count + 1)
     offsets.append(0)
@@ -149,7 +149,7 @@ extension TableGeneration {
     var orderKeys: [Int64] = []
     for source in request.sources {
       // A deleted owner can still have links if the delete rule is "no action".
-      if !tables[table].location(source).isNone { adjacencies[index].withTargets(of: source) { targets.append(contentsOf: $0) } }
+      if !rows.location(source).isNone { links.withTargets(of: source) { targets.append(contentsOf: $0) } }
       if let order { orderKeys += orders[order].keys(of: targets[Int(offsets[offsets.count - 1])...], source: source) }
       offsets.append(Int32(targets.count))
     }
