@@ -101,7 +101,7 @@ public final class SQLiteStore: IncrementalStore {
           try store.createHistory(recordedMaximum: result.maximumHistory.count)
         }
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
-        host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
+        host.setCheckForOtherSaves(database.checkForOtherSaves)
         if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }
         database.files?.isStore(result.identity.storeUUID, result.schema, metadata: result.maximumHistory.metadata)
         if !options.isReadOnly { store.files?.collect(store) }

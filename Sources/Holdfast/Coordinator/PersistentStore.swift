@@ -39,7 +39,7 @@ public final class PersistentStore: Sendable {
   /// Whether the store is one of the coordinator's, so that its reports concern the coordinator.
   let isOpen: OpenFlag
   /// Whether another process may have saved since the last call; nil if the store has no such check.
-  private let haveOthersSaved: (@Sendable () -> Bool)?
+  private let otherSaves: OtherSavesCheck?
   /// Makes the store see what other processes have saved; nil if it sees that whenever it is read, or never.
   private let loadingOfOtherSaves: (@Sendable (RequestOptions) throws -> Void)?
   /// Held during a check and what follows from it.
@@ -71,7 +71,7 @@ public final class PersistentStore: Sendable {
     placed = PlacedStore(monitored, place: place, path: description.location?.description, model: model)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
-    haveOthersSaved = host.checkForOtherSaves
+    otherSaves = host.checkForOtherSaves
     loadingOfOtherSaves = host.loadingOfOtherSaves
     userInfo = Mutex(UserInfo(metadata.userInfo))
   }
@@ -80,7 +80,7 @@ public final class PersistentStore: Sendable {
   ///
   /// Traps if the store's check calls it, because the check would then wait for itself.
   func ifOthersHaveSaved(_ body: () -> Void) {
-    guard let haveOthersSaved else { return }
+    guard let otherSaves else { return }
     let thread = ThreadID.current.number
     precondition(
       noticingThread.load(ordering: .relaxed) != thread,
@@ -88,7 +88,7 @@ public final class PersistentStore: Sendable {
     noticing.withLock { _ in
       noticingThread.store(thread, ordering: .relaxed)
       defer { noticingThread.store(0, ordering: .relaxed) }
-      if haveOthersSaved() { body() }
+      if otherSaves.haveOthersSaved() { body() }
     }
   }
 

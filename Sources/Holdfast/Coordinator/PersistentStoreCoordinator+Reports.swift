@@ -17,7 +17,11 @@ extension PersistentStoreCoordinator {
   }
 
   /// Discards cached rows if another process may have saved since they were read. Call it before using them.
-  func noticeOtherProcesses() { for store in storeSet.stores { noticeOtherProcesses(in: store) } }
+  func noticeOtherProcesses() {
+    let stores = storeSet
+    if let store = stores.sole { return noticeOtherProcesses(in: store) }
+    for store in stores.stores { noticeOtherProcesses(in: store) }
+  }
 
   /// The same before using the row of a key. Looks only at its store, because each fault calls this.
   func noticeOtherProcesses(reading key: ObjectKey) { if let store = storeSet.store(ofKey: key) { noticeOtherProcesses(in: store) } }

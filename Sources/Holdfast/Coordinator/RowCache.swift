@@ -48,6 +48,14 @@ final class RowCache: Sendable {
     generations.withLock { $0.young.row(root, key) ?? $0.old.row(root, key) }
   }
 
+  /// The row with a key, if its version is later than another one.
+  func row(root: EntityIndex, key: ObjectKey, laterThan version: RowVersion) -> (batch: RowBatch, index: Int)? {
+    generations.withLock { generations in
+      guard let known = generations.young.version(root, key) ?? generations.old.version(root, key), known > version else { return nil }
+      return generations.young.row(root, key) ?? generations.old.row(root, key)
+    }
+  }
+
   /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
@@ -141,6 +149,9 @@ private final class RowCacheGeneration {
     let entry = entries[index(UInt32(root.rawValue + 1), key)]
     return entry.isFree ? nil : (batches[Int(entry.batch)], Int(entry.row))
   }
+
+  /// The version of a row; nil if there is none.
+  func version(_ root: EntityIndex, _ key: ObjectKey) -> RowVersion? { version(entries[index(UInt32(root.rawValue + 1), key)]) }
 
   func publish(_ batch: RowBatch, _ rows: RowSelection, _ root: EntityIndex, unlessNewerIn older: RowCacheGeneration) {
     entries.reserve(rows.count(in: batch)) { Entry.hash($0.root, $0.key) }

@@ -15,7 +15,8 @@ import HoldfastStore
 struct ReadBurst {
   /// The maximum time for which the transaction is kept after a request, in nanoseconds.
   static let longestRest: UInt64 = 20_000_000
-  /// The maximum time between two requests of a burst, in nanoseconds.
+  /// The maximum time between the beginnings of two requests of a burst, in nanoseconds. For longer requests, keeping the transaction would
+  /// save little.
   private static let longestGap: UInt64 = 1_000_000
   /// The number of pages above which a log is long, if not all of its pages are in the file yet.
   private static let longestLog = 4000
@@ -24,7 +25,7 @@ struct ReadBurst {
 
   /// Whether the connection is in a transaction that outlasts its requests.
   fileprivate(set) var isOpen = false
-  /// The end of the last request, in nanoseconds of uptime.
+  /// The beginning of the last request, in nanoseconds of uptime.
   private(set) var lastUse: UInt64 = 0
   private var requests = 0
   /// The log's index; nil before the first look, and without a log.
@@ -45,11 +46,11 @@ struct ReadBurst {
 
   /// Counts a request that begins now. Returns whether to keep a transaction begun for it.
   fileprivate mutating func begin() -> Bool {
-    requests = ReadBurst.now &- lastUse < ReadBurst.longestGap ? requests + 1 : 0
+    let now = ReadBurst.now
+    requests = now &- lastUse < ReadBurst.longestGap ? requests + 1 : 0
+    lastUse = now
     return requests >= ReadBurst.leastRequests
   }
-
-  fileprivate mutating func end() { lastUse = ReadBurst.now }
 
   /// Notes the header of the log's index. Returns false if there is no log or it is long.
   fileprivate mutating func look(_ connection: SQLiteConnection) -> Bool {
@@ -79,9 +80,6 @@ extension SQLiteConnection {
     try uncounted { () throws(StoreError) in try begin(.deferred) }
     burst.isOpen = true
   }
-
-  /// Notes the end of a request.
-  func endRequest() { burst.end() }
 
   /// Ends the kept transaction, if there is one.
   func endBurst() {

@@ -83,7 +83,6 @@ final class ReaderPool: Sendable {
       try connection.beginRequest()
       let result = try body(connection)
       try connection.state.checkNotOutdated()
-      connection.endRequest()
       takeBack(connection, place, mayRest: true)
       return result
     } catch {

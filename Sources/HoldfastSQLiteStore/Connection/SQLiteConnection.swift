@@ -18,6 +18,8 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   @exclusivity(unchecked) private var shapes = ShapeCache()
   /// The transaction that outlasts a reader's requests.
   @exclusivity(unchecked) var burst = ReadBurst()
+  /// Empty builders of former requests, by entity index; nil where there is none.
+  @exclusivity(unchecked) var builders: [RowBatchBuilder?] = []
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
   /// Whether ``files`` counts this connection.

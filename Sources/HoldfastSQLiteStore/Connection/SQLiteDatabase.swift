@@ -39,6 +39,16 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     }
   }
 
+  /// Whether another process may have committed since the last call.
+  ///
+  /// It waits for no reader, because the coordinator calls it under a lock, and the waiting requests may have deadlines. It doesn't retain
+  /// the database, which is closed when it is released.
+  var checkForOtherSaves: @Sendable () -> Bool {
+    { [readers, openedFiles] in
+      (try? readers.withIdleOrFurther(to: "notice saves of other processes") { openedFiles.haveOthersCommitted($0) }) ?? true
+    }
+  }
+
   /// Opens a connection and checks that it opened the right file. A nil registration means that the file was closed.
   private static func connect(
     _ file: SQLiteFile, _ options: SQLiteStoreOptions, _ role: ConnectionRole, _ registration: OpenFileRegistry.Registration?

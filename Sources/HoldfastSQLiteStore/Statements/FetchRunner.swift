@@ -62,9 +62,11 @@ struct FetchRunner {
     case .rows:
       if isEmpty { return }
       if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
-      let stream = RowStream(store.builder(try store.entity(concrete[0])), sink)
       let statement = try lookUp(plan, entity) ?? self.statement(plan, .rows, entity)
-      if try stream.run(statement, store.decoders[concrete[0]]) { try stream.finish() }
+      try store.withBuilder(try store.entity(concrete[0]), of: connection) { builder in
+        let stream = RowStream(builder, sink)
+        if try stream.run(statement, store.decoders[concrete[0]]) { try stream.finish() }
+      }
     case .keys:
       if isEmpty { return }
       if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }

@@ -30,16 +30,18 @@ struct KeyRunner {
     let entity = try store.entity(request.entity)
     let keys = request.keys.count > 1 ? request.keys.sorted() : request.keys
     if let family = store.family(entity.index) { return try rows(entity, family, keys, sink) }
-    let stream = RowStream(store.builder(entity), sink)
-    if let range = range(keys) {
-      try rows(entity, keys, in: range, stream)
-    } else {
-      let statement = try rowByKey(entity)
-      for key in keys {
-        statement.bind(key, at: 1)
-        if !(try stream.run(statement, store.decoders[entity.index])) { return }
+    try store.withBuilder(entity, of: connection) { builder in
+      let stream = RowStream(builder, sink)
+      if let range = range(keys) {
+        try rows(entity, keys, in: range, stream)
+      } else {
+        let statement = try rowByKey(entity)
+        for key in keys {
+          statement.bind(key, at: 1)
+          if !(try stream.run(statement, store.decoders[entity.index])) { return }
+        }
+        try stream.finish()
       }
-      try stream.finish()
     }
   }
 
@@ -145,8 +147,16 @@ struct KeyRunner {
   /// keys and one for each row.
   private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey]) throws -> RelationshipAnswer {
     let destination = store.model.destination(of: relationship)
-    let statement = try targetRows(relationship, destination)
-    let (builder, decoder) = (store.builder(destination), store.decoders[destination.index])
+    return try store.withBuilder(destination, of: connection) { builder in
+      try targetsWithRows(relationship, sources, destination, builder)
+    }
+  }
+
+  private func targetsWithRows(
+    _ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey], _ destination: ManagedObjectModel.Entity,
+    _ builder: RowBatchBuilder
+  ) throws -> RelationshipAnswer {
+    let statement = try targetRows(relationship, destination), decoder = store.decoders[destination.index]
     let keyColumn = relationship.isManyToMany ? destination.slots.count + 2 : 0
     // In a damaged file, a row of another entity with the same root may be a destination. It counts as missing.
     let table = store.schema.tables[destination.index], readsEntity = table.isShared && !relationship.isManyToMany

@@ -183,6 +183,20 @@ final class OpenStore: Sendable {
     RowBatchBuilder(layout: entity.layout, idPrefix: prefixes[entity.index])
   }
 
+  /// Calls a closure with an empty builder of a connection, which later requests use again. The closure seals all rows, or throws.
+  @inline(__always)
+  func withBuilder<R>(_ entity: ManagedObjectModel.Entity, of connection: SQLiteConnection, _ body: (RowBatchBuilder) throws -> R) rethrows
+    -> R
+  {
+    let place = entity.index.rawValue
+    if connection.builders.isEmpty { connection.builders = Array(repeating: nil, count: model.entities.count) }
+    // Nil meanwhile, so that a builder with the rows of a failed request isn't used again.
+    let builder = connection.builders[place].take() ?? self.builder(entity)
+    let result = try body(builder)
+    connection.builders[place] = builder
+    return result
+  }
+
   /// The columns of complete rows, in slot order.
   func columns(_ entity: EntityIndex, alias: String) -> String {
     var columns = "\(alias).Z_PK, \(alias).Z_OPT"

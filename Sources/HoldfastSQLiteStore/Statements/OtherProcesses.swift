@@ -126,13 +126,6 @@ extension OpenStore {
     self.others.withLock { $0 = others }
   }
 
-  /// Whether another process may have committed since the last call.
-  func haveOthersSaved() -> Bool {
-    let files = database.openedFiles
-    // It waits for no reader, because the coordinator calls it under a lock, and the waiting requests may have deadlines.
-    return (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
-  }
-
   /// Whether another process has committed since the last call. The first call returns false.
   fileprivate func haveOthersCommittedSinceReport() -> Bool {
     let files = database.openedFiles

@@ -12,7 +12,7 @@ public final class StoreHost: Sendable {
   /// other entities.
   public let configuration: String?
   private let receive: @Sendable (StoreChange) -> Void
-  private let check = Mutex<(@Sendable () -> Bool)?>(nil)
+  private let check = Mutex<OtherSavesCheck?>(nil)
   private let load = Mutex<(@Sendable (RequestOptions) throws -> Void)?>(nil)
 
   /// A host that ignores all reports, for stores without a coordinator.
@@ -43,10 +43,12 @@ public final class StoreHost: Sendable {
   ///
   /// One thread at a time calls the function, and others wait for it. It may send requests to the store itself. It must not use a context or
   /// wait for another thread that does: reading a fault in the function traps.
-  public func setCheckForOtherSaves(_ haveOthersSaved: @escaping @Sendable () -> Bool) { check.withLock { $0 = haveOthersSaved } }
+  public func setCheckForOtherSaves(_ haveOthersSaved: @escaping @Sendable () -> Bool) {
+    check.withLock { $0 = OtherSavesCheck(haveOthersSaved) }
+  }
 
   /// The function that the store has given; nil if it has given none.
-  package var checkForOtherSaves: (@Sendable () -> Bool)? { check.withLock { $0 } }
+  package var checkForOtherSaves: OtherSavesCheck? { check.withLock { $0 } }
 
   /// Gives the host a function that makes the store see what other processes have saved. Call it while the store opens.
   ///
@@ -59,4 +61,11 @@ public final class StoreHost: Sendable {
 
   /// The function that the store has given; nil if it has given none.
   package var loadingOfOtherSaves: (@Sendable (RequestOptions) throws -> Void)? { load.withLock { $0 } }
+}
+
+/// Whether another process may have saved. A struct, because a function in an optional or in a mutex is called through others.
+package struct OtherSavesCheck: Sendable {
+  package let haveOthersSaved: @Sendable () -> Bool
+
+  init(_ haveOthersSaved: @escaping @Sendable () -> Bool) { self.haveOthersSaved = haveOthersSaved }
 }

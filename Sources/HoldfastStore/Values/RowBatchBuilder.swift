@@ -261,7 +261,22 @@ public final class RowBatchBuilder {
   }
 
   /// Returns a batch of the rows appended so far, and empties the builder.
-  public func seal() -> RowBatch {
+  public func seal() -> RowBatch { capacity > 0 && capacity <= Self.mostKept ? sealCopy() : sealPage() }
+
+  /// The size in bytes up to which a page is copied and used again: the next rows then need no page, and it has room for as many rows.
+  private static let mostKept = 4096
+
+  private func sealCopy() -> RowBatch {
+    let copy = RowBatchBuilder.allocate(max(used + bytesUsed, 8))
+    copy.copyMemory(from: base, byteCount: used)
+    (copy + used).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
+    shiftCells(of: copy, by: used - bytesStart)
+    let batch = RowBatch(layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used + bytesUsed, base: copy)
+    beginPage()
+    return batch
+  }
+
+  private func sealPage() -> RowBatch {
     // After a full page, the next one is probably similar. After a partly filled page, the builder is probably done: it allocates another
     // page only if another row follows.
     let (wasFull, rows, bytes) = (isFull, used, bytesUsed)
@@ -274,11 +289,15 @@ public final class RowBatchBuilder {
     bytesStart = wasFull ? rows + rows / 16 + stride : 2 * stride
     capacity = wasFull ? bytesStart + bytes + bytes / 8 + 4096 : 0
     base = wasFull ? RowBatchBuilder.allocate(capacity) : RowBatchBuilder.noPage
+    beginPage()
+    return batch
+  }
+
+  private func beginPage() {
     used = 0
     bytesUsed = 0
     rowStart = 0
     rowCount = 0
-    return batch
   }
 
   // MARK: Bytes
@@ -330,10 +349,17 @@ public final class RowBatchBuilder {
     let shift = start - bytesStart
     if shift == 0 { return }
     (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
+    shiftCells(of: base, by: shift)
+    bytesStart = start
+  }
+
+  /// Updates the cells of rows whose bytes were moved.
+  private func shiftCells(of rows: UnsafeMutableRawPointer, by shift: Int) {
+    if shift == 0 { return }
     // Also if there are no bytes: cells of empty texts contain the offset where bytes begin.
     for slot in layout.byteSlots {
       let (word, bit, cell) = (RowLayout.presenceOffset(slot), slot.bit, RowLayout.cellOffset(slot))
-      var row = base
+      var row = rows
       for _ in 0..<rowCount {
         if row.load(fromByteOffset: word, as: UInt64.self) & bit != 0 {
           let before = row.load(fromByteOffset: cell, as: UInt64.self)
@@ -342,7 +368,6 @@ public final class RowBatchBuilder {
         row += stride
       }
     }
-    bytesStart = start
   }
 
   private static func allocate(_ count: Int) -> UnsafeMutableRawPointer {

@@ -147,10 +147,11 @@ extension ContextCore {
   /// - Parameter readsTargets: Whether the caller is about to read the destinations. Their rows are then requested as well, if all of them
   ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
-    discardGroupsBeforeOtherSaves()
     let isWalkedOver = readsTargets && faults.areFiredInBatches && (group.count == 1 || group.isFetched)
     let acceptsRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, of: object, in: group, acceptsRows: acceptsRows) else { return nil }
+    // Rows that come with the keys are as recent as these.
+    if answer.rows.isEmpty { discardGroupsBeforeOtherSaves() } else { discardOldGroups() }
     takeRows(answer.rows, link.destination)
     let siblings = FaultSiblings(entity: link.destination, answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
@@ -233,11 +234,10 @@ extension ContextCore {
   /// Whether an object fetches its destinations without those of its siblings.
   ///
   /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is
-  /// true for the first few objects of a group, since a request costs less there than destinations that no caller reads. Further requests
-  /// indicate a traversal of the group.
-  func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
+  /// true for the first objects of a group, since a request costs less there than destinations that no caller reads.
+  func answersAlone(_ group: RowGroup, _ index: Int, at position: UInt32) -> Bool {
     if group.count == 1 { return false }
     if !faults.areFiredInBatches || group.hasTooManyTargets { return true }
-    return group.hasResidentRows(places) && group.isRarelyAsked(index)
+    return group.hasResidentRows(places) && group.isRarelyAsked(index, at: position)
   }
 }

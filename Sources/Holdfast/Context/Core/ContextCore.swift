@@ -123,7 +123,7 @@ import Synchronization
   /// Attaches a row that was read earlier, unless the cache has a later version.
   func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
     let entity = group.entity
-    if let (batch, index) = cachedRow(entity, row.key), batch.pointer(index).version > row.version {
+    if let (batch, index) = cachedRow(entity, row.key, laterThan: row.version) {
       return attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
     }
     attach(object, row, group, place)
@@ -156,6 +156,13 @@ import Synchronization
   func cachedRow(_ entity: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
     if readsNewest { return persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: key) }
     return isOfRemovedStore(key) ? nil : reading.pin?.views?.rowCache.row(root: graph.entities[entity].root, key: key)
+  }
+
+  /// The same row, if its version is later than another one.
+  private func cachedRow(_ entity: EntityIndex, _ key: ObjectKey, laterThan version: RowVersion) -> (batch: RowBatch, index: Int)? {
+    let root = graph.entities[entity].root
+    if readsNewest { return persistentStoreCoordinator.rowCache.row(root: root, key: key, laterThan: version) }
+    return isOfRemovedStore(key) ? nil : reading.pin?.views?.rowCache.row(root: root, key: key, laterThan: version)
   }
 
   /// Sets an object's row.
