@@ -165,11 +165,11 @@ import Testing
   func compactionIsNotReportedAsACommitOfAnother(_ journal: SQLiteStoreOptions.JournalMode) throws {
     let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: journal), tracking: .ifPresent), open = reporting.open
     try reporting.store.setMetadata(["number": .int64(1)])
-    #expect(!open.haveOthersSaved())
+    #expect(!open.database.checkForOtherSaves())
     for _ in 0..<2 {
       try reporting.store.compact()
       reporting.look()
-      #expect(!open.haveOthersSaved())
+      #expect(!open.database.checkForOtherSaves())
     }
     try open.writing("test") { writer in
       try writer.begin(.immediate)
@@ -181,7 +181,7 @@ import Testing
       #expect(before > 100 && after == 0)
     }
     reporting.look()
-    #expect(!open.haveOthersSaved())
+    #expect(!open.database.checkForOtherSaves())
     #expect(reporting.all.isEmpty)
     try reporting.store.close()
   }
@@ -198,7 +198,7 @@ import Testing
     try reporting.store.compact()
     reporting.look()
     #expect(await eventually { !reporting.all.isEmpty })
-    #expect(Set(reporting.all.map(\.mayIncludeOthers)) == [true] && reporting.open.haveOthersSaved())
+    #expect(Set(reporting.all.map(\.mayIncludeOthers)) == [true] && reporting.open.database.checkForOtherSaves())
     try reporting.store.close()
   }
 
@@ -208,17 +208,17 @@ import Testing
     _ = try first.open(model: TestModels.peopleModel(), host: .none)
     try first.close()
     let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: .wal), tracking: .ifPresent), open = reporting.open
-    #expect(!open.database.openedFiles.hasLog && !open.haveOthersSaved())
+    #expect(!open.database.openedFiles.hasLog && !open.database.checkForOtherSaves())
     for number in Int64(1)...3 {
       try reporting.store.setMetadata(["number": .int64(number)])
       reporting.look()
-      #expect(!open.haveOthersSaved(), "number \(number)")
+      #expect(!open.database.checkForOtherSaves(), "number \(number)")
     }
     #expect(open.database.openedFiles.hasLog && reporting.all.isEmpty)
     try commitElsewhere(reporting)
     reporting.look()
     #expect(await eventually { !reporting.all.isEmpty })
-    #expect(open.haveOthersSaved())
+    #expect(open.database.checkForOtherSaves())
     try reporting.store.close()
   }
 
@@ -238,7 +238,7 @@ import Testing
     let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: .wal), tracking: .ifPresent)
     try commitElsewhere(reporting, converting: converting)
     try reporting.store.setMetadata(["number": .int64(1)])
-    #expect(reporting.open.haveOthersSaved())
+    #expect(reporting.open.database.checkForOtherSaves())
     reporting.look()
     #expect(await eventually { !reporting.all.isEmpty })
     try reporting.store.close()
@@ -252,8 +252,8 @@ import Testing
     try other.run("PRAGMA journal_mode=wal")
     for round in 1...3 {
       try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
-      #expect(open.haveOthersSaved(), "round \(round)")
-      #expect(!open.haveOthersSaved(), "round \(round)")
+      #expect(open.database.checkForOtherSaves(), "round \(round)")
+      #expect(!open.database.checkForOtherSaves(), "round \(round)")
     }
     other.close()
     try reporting.store.close()
