@@ -11,4 +11,6 @@ static inline int holdfast_sqlite3_db_config_flag(sqlite3 *db, int option, int o
 static inline int holdfast_sqlite3_config_log(void (*log)(void *, int, const char *), void *context) {
   return sqlite3_config(SQLITE_CONFIG_LOG, log, context);
 }
+
+static inline int holdfast_sqlite3_config_memory_statistics(int on) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, on); }
 #endif

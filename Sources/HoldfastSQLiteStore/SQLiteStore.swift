@@ -19,6 +19,9 @@ import Synchronization
 /// A save is one transaction. By default it is durable when `commit()` returns. Opening a store reads only a few rows, whatever the size of
 /// the file.
 ///
+/// If the program hasn't used SQLite before, the first store sends SQLite's messages to swift-log, and switches off its memory statistics
+/// (`sqlite3_memory_used()`, soft limits), which cost a lock of the whole process at each allocation.
+///
 /// ```swift
 /// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeout: .seconds(1)))
 /// let metadata = try store.open(model: model, host: .none)

@@ -1,3 +1,5 @@
+import CHoldfastSQLite
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -36,5 +38,16 @@ import Testing
     try SQLiteLibrary.start()
     try SQLiteLibrary.start()
     #expect(SQLiteLibrary.version >= 3_031_000)
+  }
+
+  /// Counting memory takes a lock that all connections of the process share.
+  @Test func memoryIsNotCounted() async {
+    await #expect(processExitsWith: .success) {
+      try SQLiteLibrary.start()
+      var database: OpaquePointer?
+      #expect(sqlite3_open(":memory:", &database) == SQLITE_OK)
+      #expect(sqlite3_memory_used() == 0)
+      sqlite3_close(database)
+    }
   }
 }

@@ -7,7 +7,7 @@ import Testing
 /// Random requests with and without unsaved changes, compared with a short evaluator that works on objects. Prints its seed; HOLDFAST_SEED
 /// repeats a run.
 @Suite struct RandomFetchTests {
-  @Test(arguments: TestStore.withSpilled) func aFetchFindsWhatTheObviousEvaluatorFinds(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withAll) func aFetchFindsWhatTheObviousEvaluatorFinds(_ store: TestStore) throws {
     var random = SeededGenerator()
     let place = try store.makePlace()
     let context = try place.context()

@@ -14,7 +14,7 @@ import Testing
     var collars: [String: String] = [:]
   }
 
-  @Test(arguments: TestStore.withSpilled) func aContextTellsWhatPlainDictionariesTell(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withAll) func aContextTellsWhatPlainDictionariesTell(_ store: TestStore) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(5, full: 80) {
       let seed = random.next()

@@ -39,7 +39,8 @@ enum SQLiteLibrary {
 
   /// Prepares the library once per process. Every connection calls it before it opens anything.
   ///
-  /// Redirects SQLite's log to swift-log. SQLite refuses that, without harm, if the application has already used SQLite.
+  /// Redirects SQLite's log to swift-log, and switches its memory statistics off. SQLite refuses that, without harm, if the application has
+  /// already used SQLite.
   static func start() throws(StoreError) {
     if let problem = startProblem {
       throw StoreError(.failed, operation: "start SQLite", reason: problem)
@@ -57,6 +58,8 @@ enum SQLiteLibrary {
         defer { errno = number }
         SQLiteLibrary.log(code: code, message: String(cString: message))
       }, nil)
+    // With statistics, every allocation of every connection takes one lock of the process. Apple's builds have none.
+    _ = holdfast_sqlite3_config_memory_statistics(0)
     if sqlite3_threadsafe() == 0 { return "This SQLite library was built without support for threads. Use one that supports them." }
     if version < 3_031_000 {
       return "SQLite \(String(cString: sqlite3_libversion())) is too old. Use 3.31.0 or later."

@@ -26,13 +26,15 @@ enum TestStore: String, CaseIterable, Codable, Sendable {
   /// A JSON file that is written when it is closed, and whose rows are in a temporary file, like the copies of a migration plan. Only random
   /// programs use it.
   case spilled
+  /// A memory store that delivers rows in batches with others. Only random programs use it.
+  case decoys
 
-  /// The stores, without ``child`` and ``spilled``.
+  /// The stores, without ``child``, ``spilled`` and ``decoys``.
   static let allCases: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest, .second]
   /// The stores and ``child``.
   static let withChild = allCases + [.child]
   /// The stores for random programs.
-  static let withSpilled = withChild + [.spilled]
+  static let withAll = withChild + [.spilled, .decoys]
 
   /// Whether all rows are in memory, so that nothing is prefetched.
   var hasResidentRows: Bool { self == .memory || self == .child || self == .json || self == .xml || self == .binary }
@@ -106,6 +108,7 @@ enum TestStore: String, CaseIterable, Codable, Sendable {
     private var bareDescription: StoreDescription {
       switch store {
       case .memory, .second, .child: .memory(contents: contents)
+      case .decoys: StoreDescription.memory(contents: contents).wrapped { DecoyStore($0) }
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.fast))
       case .spilled: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.deferring))
       case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStoreOptions(wholeFile: Place.fast))
