@@ -137,6 +137,9 @@ import Testing
     context.reset()
     let again = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" })
     #expect(again.friends.map(\.name) == ["Rex"] && !again.friends.contains(rex) && again.owner?.dogs.contains(fido) == false)
+    // The relationships of an owner from before the reset are empty.
+    let againRex = try #require(again.friends.first)
+    #expect(ann.dogs.isEmpty && !ann.dogs.contains(again) && fido.friends.isEmpty && !fido.friends.contains(againRex))
   }
 
   /// The general algorithm of collections would count the objects first, and read each row when it is used.

@@ -278,8 +278,10 @@ extension ManagedObject {
     }
   }
 
-  /// Whether an object is in the graph of this object's context.
-  final func sharesGraph(with other: ManagedObject) -> Bool { other.context === context && !other.flags.contains(.detached) }
+  /// Whether this object and another one are in the graph of the same context.
+  final func sharesGraph(with other: ManagedObject) -> Bool {
+    other.context === context && !flags.union(other.flags).contains(.detached)
+  }
 
   private func check(_ target: ManagedObject, _ link: LinkPlan) {
     precondition(
