@@ -65,7 +65,8 @@ extension ManagedObject {
     }
   }
 
-  /// Throws what ``setValue(_:forKey:)-(StoreValue,_)`` would throw. Changes nothing.
+  /// Throws what ``setValue(_:forKey:)-(StoreValue,_)`` would throw, except for a deleted destination, which callers don't set. Changes
+  /// nothing.
   final func checkSettable(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {
