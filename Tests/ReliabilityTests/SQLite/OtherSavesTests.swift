@@ -160,6 +160,44 @@ import Testing
     try coordinator.close()
   }
 
+  /// Only the row of such an object determines its entity, so it isn't read as a fault.
+  @Test(.ownThreads) func rowsReadAheadAreDiscardedBeforeAnObjectOfAFamilyIsReadByItsID() async throws {
+    let path = folder.file("notes.sqlite")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Author", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "author")]),
+      EntityDescription("Editor", superentity: "Author"),
+      EntityDescription("Note", relationships: [.toOne("author", to: "Author", inverse: "notes")]),
+      EntityDescription("Memo", superentity: "Note"),
+    ])
+    let writing = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .sqlite(at: path)))
+    for _ in 0..<3 {
+      let author = try writing.insert(entityNamed: "Author"), note = try writing.insert(entityNamed: "Note")
+      try author.setValue("former", forKey: "name")
+      try note.setValue(author, forKey: "author")
+    }
+    try writing.save()
+    try writing.persistentStoreCoordinator.close()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    func name(_ note: ManagedObject) throws -> StoreValue? { try note.value(forKeyPath: "author.name").storeValue }
+    // Reads all authors together, and releases them and the notes.
+    func readAll() throws -> [ManagedObjectID] {
+      let notes = try context.fetch(FetchRequest<ManagedObject>(entityName: "Note"))
+      #expect(try notes.allSatisfy { try name($0) == .string("former") })
+      return notes.map(\.objectID)
+    }
+    let ids = try readAll()
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let database = try BareDatabase(path)
+      try database.run("UPDATE ZAUTHOR SET ZNAME = 'changed', Z_OPT = Z_OPT + 1")
+      database.close()
+    }
+    #expect(context.registeredObject(for: ids[0]) == nil)
+    #expect(try name(context.existingObject(with: ids[0])) == .string("changed"))
+    try coordinator.close()
+  }
+
   // MARK: The check of a store
 
   /// A SQLite store whose check for other saves is a function of the test.

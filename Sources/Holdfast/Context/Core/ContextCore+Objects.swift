@@ -126,6 +126,7 @@ extension ContextCore {
     let known = registered(entity, key), isOther = known.map { $0.flags.entityIndex != entity } ?? false
     var isMissing = false
     if isOther || graph.entities[entity].family.count > 1, !id.isTemporaryID, known?.row == nil, known?.isDeleted != true {
+      discardGroupsBeforeOtherSaves()
       if let object = try readFamily(entity, [key], wanting: key) { return object }
       // The object that the context has can be of an entity that the ID's entity doesn't include.
       isMissing = !isOther
