@@ -1,8 +1,9 @@
 import Foundation
-import Holdfast
 import HoldfastStore
 import TestSupport
 import Testing
+
+@testable import Holdfast
 
 #if canImport(Glibc)
   import Glibc
@@ -56,6 +57,14 @@ import Testing
       context = try Gallery.context(store)
       #expect(try Gallery.photos(context).map(\.image) == [image])
       try context.persistentStoreCoordinator.close()
+    }
+
+    /// The bug: the error named the copy, which is removed.
+    @Test(arguments: ["/a/\u{301}.store", "/\u{600}/store"]) func anErrorOfACopyNamesTheStore(path: String) {
+      let folder = (path.namesInPath.dropLast() + [".holdfast-1.copy"]).joined(separator: "/")
+      let copy = folder + "/" + (path.namesInPath.last ?? "")
+      let error = StoreError(.damaged, operation: "read", path: copy, reason: "").located(at: .file(path), insteadOfIn: folder)
+      #expect((error as? StoreError)?.path?.utf8.elementsEqual(path.utf8) == true)
     }
   }
 #endif

@@ -68,9 +68,9 @@ extension Error {
   ///   - store: The store's location.
   ///   - folder: The folder of the copy.
   func located(at store: StoreLocation?, insteadOfIn folder: String) -> any Error {
-    // The name of the folder is unique, and the error's path may have been resolved.
-    let name = "/\(folder.namesInPath.last ?? "")/"
-    func path(_ path: String?) -> String? { path?.contains(name) == true ? store?.description : path }
+    // The name of the folder is unique, and the error's path may have been resolved. A slash can be one character with its neighbour.
+    let name = "/\(folder.namesInPath.last ?? "")/".utf8
+    func path(_ path: String?) -> String? { path?.utf8.contains(name) == true ? store?.description : path }
     func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: store, insteadOfIn: folder) }
     switch self {
     case var error as StoreError:

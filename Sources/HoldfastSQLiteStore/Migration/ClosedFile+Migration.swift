@@ -269,9 +269,9 @@ extension ClosedFile {
 extension Error {
   /// The same error, with the path of a store's file where it or a cause has that of a copy of the file, which is removed.
   func located(at path: String, insteadOfCopy copy: String) -> any Error {
-    // The name of the copy is unique, and the error's path may have been resolved.
-    let name = "/" + ResolvedFilePath(splitting: copy).name
-    func place(_ found: String?) -> String? { found?.contains(name) == true ? path : found }
+    // The name of the copy is unique, and the error's path may have been resolved. A slash can be one character with its neighbour.
+    let name = "/\(ResolvedFilePath(splitting: copy).name)".utf8
+    func place(_ found: String?) -> String? { found?.utf8.contains(name) == true ? path : found }
     func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: path, insteadOfCopy: copy) }
     switch self {
     case var error as StoreError:
