@@ -234,10 +234,11 @@ extension ContextCore {
   /// Whether an object fetches its destinations without those of its siblings.
   ///
   /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is
-  /// true for the first objects of a group, since a request costs less there than destinations that no caller reads.
-  func answersAlone(_ group: RowGroup, _ index: Int, at position: UInt32) -> Bool {
+  /// true for the first few objects of a group, since a request costs less there than destinations that no caller reads. Further requests
+  /// indicate a traversal of the group.
+  func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
     if !faults.areFiredInBatches || group.hasTooManyTargets { return true }
-    return group.hasResidentRows(places) && group.isRarelyAsked(index, at: position)
+    return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

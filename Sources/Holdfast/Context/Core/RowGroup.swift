@@ -70,9 +70,6 @@ final class RowGroup {
   @exclusivity(unchecked) var hasTooManyTargets = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
-  /// The position of the last such request, and the number of requests that followed each other closely.
-  @exclusivity(unchecked) private var lastAsked: Int32 = 0
-  @exclusivity(unchecked) private var askedInOrder: Int32 = 0
 
   init(_ first: RowRun, _ rest: [RowRun] = [], entity: EntityIndex, isFetched: Bool = false) {
     self.first = first
@@ -152,18 +149,11 @@ final class RowGroup {
     return self
   }
 
-  /// Counts a request for the destinations of one object. Returns false if those of all objects probably cost less together.
-  ///
-  /// In memory, an object's destinations cost nine times as much alone (measured). So they are read together when a ninth of the objects was
-  /// asked: the cost is then at most twice the lowest possible. 32 objects that were asked in order indicate a traversal of all.
-  func isRarelyAsked(_ toManyIndex: Int, at position: UInt32) -> Bool {
-    let place = Int32(truncatingIfNeeded: position)
-    askedInOrder = (0...8).contains(place - lastAsked) ? askedInOrder + 1 : 0
-    lastAsked = place
-    if askedInOrder > 32 { return false }
+  /// Counts a request for the destinations of one object. Returns true for the first 32, which is 3% of a full group.
+  func isRarelyAsked(_ toManyIndex: Int) -> Bool {
     let shift = UInt64(min(toManyIndex, 7) * 8)
     let asked = askedAlone >> shift & 255
-    if asked >= max(32, min(count / 9, 255)) { return false }
+    if asked >= 32 { return false }
     askedAlone += 1 << shift
     return true
   }
