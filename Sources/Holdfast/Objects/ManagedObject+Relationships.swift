@@ -205,7 +205,7 @@ extension ManagedObject {
 
   /// Whether an object can be added to a to-many relationship. Traps if it is of another context or entity. If others removed it, saves are
   /// refused.
-  final func canLink(_ index: Int, _ target: ManagedObject) -> Bool {
+  @inline(__always) final func canLink(_ index: Int, _ target: ManagedObject) -> Bool {
     check(target, plan.toMany[index])
     return context.canBeLinked(target)
   }
