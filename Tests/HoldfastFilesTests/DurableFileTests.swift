@@ -271,7 +271,7 @@ import Testing
         try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0))
       }
     }
-    await #expect(processExitsWith: .failure) { [path = folder.file() as String] in
+    await #expect(processExitsWith: .failure) { [path = folder.file("other") as String] in
       mustTrap {
         let file = try DurableFile(path: path)
         try file.replace([1])

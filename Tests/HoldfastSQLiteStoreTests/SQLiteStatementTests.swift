@@ -147,9 +147,11 @@ import Testing
     await #expect(processExitsWith: .failure) {
       mustTrap {
         let folder = TemporaryFolder()
-        let statement = try SQLiteDatabase.make(folder.file()).writer.statement("SELECT ?")
+        // A released database closes its statements.
+        let database = try SQLiteDatabase.make(folder.file()), statement = try database.writer.statement("SELECT ?")
         _ = try statement.step()
         statement.bind(1, at: 1)
+        withExtendedLifetime(database) {}
       }
     }
   }

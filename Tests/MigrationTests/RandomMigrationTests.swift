@@ -176,7 +176,7 @@ struct RandomModel {
     let place = Int.random(in: entities.indices, using: &random)
     if !isPlain && Int.random(in: 0..<5, using: &random) == 0 {
       var composite = Attribute(id: number(), name: name("c", &random), type: .composite, isOptional: Bool.random(using: &random))
-      for _ in 0..<Int.random(in: 1...3, using: &random) { composite.elements.append(element(&random)) }
+      for _ in 0..<Int.random(in: 1...3, using: &random) { composite.elements.append(element(of: composite, &random)) }
       entities[place].attributes.append(composite)
     } else {
       entities[place].attributes.append(attribute(&random))
@@ -195,10 +195,11 @@ struct RandomModel {
     return attribute
   }
 
-  /// An attribute in a composite, in the row and without an index.
-  private mutating func element(_ random: inout SeededGenerator) -> Attribute {
+  /// An attribute in a composite, in the row and without an index. An optional composite with values can't lack those of required elements.
+  private mutating func element(of composite: Attribute, _ random: inout SeededGenerator) -> Attribute {
     var element = attribute(&random)
     (element.isExternal, element.isIndexed) = (false, false)
+    if composite.isOptional { element.isOptional = true }
     return element
   }
 
@@ -296,13 +297,13 @@ struct RandomModel {
 
   /// Adds, removes or renames an element of a composite.
   private mutating func changeComposite(_ random: inout SeededGenerator) {
-    let new = element(&random), name = name("a", &random)
+    let name = name("a", &random)
     let places = entities.indices.flatMap { entity in
       entities[entity].attributes.indices.filter { !entities[entity].attributes[$0].elements.isEmpty }.map { (entity, $0) }
     }
     guard let (entity, place) = places.randomElement(using: &random) else { return }
     var elements = entities[entity].attributes[place].elements
-    let element = Int.random(in: elements.indices, using: &random)
+    let new = self.element(of: entities[entity].attributes[place], &random), element = Int.random(in: elements.indices, using: &random)
     switch Int.random(in: 0..<3, using: &random) {
     case 0: elements.append(new)
     case 1: if elements.count > 1 { elements.remove(at: element) }

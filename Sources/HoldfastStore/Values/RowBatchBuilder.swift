@@ -49,6 +49,8 @@ public final class RowBatchBuilder {
   @usableFromInline @exclusivity(unchecked) var rowBytesStart = 0
   @usableFromInline @exclusivity(unchecked) var slot: SlotIndex = 0
   @usableFromInline @exclusivity(unchecked) var rowCount = 0
+  /// The page of the last batch, which was small, for the next one. ``bytesStart`` is as it was.
+  @exclusivity(unchecked) private var spare: UnsafeMutableRawBufferPointer?
 
   /// Creates a builder for rows that are objects of an entity.
   public convenience init(entity: ManagedObjectModel.Entity, identity: StoreIdentity) {
@@ -71,6 +73,7 @@ public final class RowBatchBuilder {
 
   deinit {
     if capacity > 0 { free(base) }
+    free(spare?.baseAddress)
   }
 
   /// The number of rows appended since the last ``seal()``.
@@ -263,7 +266,7 @@ public final class RowBatchBuilder {
   /// Returns a batch of the rows appended so far, and empties the builder.
   public func seal() -> RowBatch { capacity > 0 && capacity <= Self.mostKept ? sealCopy() : sealPage() }
 
-  /// The size in bytes up to which a page is copied and used again: the next rows then need no page, and it has room for as many rows.
+  /// The size in bytes up to which a page is copied, and used again for the next rows. It has room for as many.
   private static let mostKept = 4096
 
   private func sealCopy() -> RowBatch {
@@ -272,6 +275,8 @@ public final class RowBatchBuilder {
     (copy + used).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
     shiftCells(of: copy, by: used - bytesStart)
     let batch = RowBatch(layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used + bytesUsed, base: copy)
+    spare = UnsafeMutableRawBufferPointer(start: base, count: capacity)
+    (base, capacity) = (RowBatchBuilder.noPage, 0)
     beginPage()
     return batch
   }
@@ -321,6 +326,10 @@ public final class RowBatchBuilder {
   /// Makes room for more rows: twice as many as before. Allocates a page if there is none.
   @usableFromInline func growRows() {
     let isNew = capacity == 0
+    if isNew, let page = spare, let start = page.baseAddress {
+      (base, capacity, spare) = (start, page.count, nil)
+      return
+    }
     let start = isNew ? max(bytesStart, 2 * stride) : max(2 * bytesStart, used + stride)
     let needed = start + bytesUsed + max(bytesUsed, 64)
     if isNew || needed > capacity { grow(to: needed, isNew) }
