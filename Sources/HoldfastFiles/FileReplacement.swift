@@ -326,7 +326,7 @@ public final class FileReplacement {
       return StoreError(
         .durabilityUnknown, operation: operation, path: folder.path,
         reason: "\(outcome), but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
-          + "A power loss may bring back the previous contents. Check the disk and try again.", cause: error)
+          + "A power loss may bring back the previous contents. Check the disk; nothing has to be repeated.", cause: error)
     }
   }
 

@@ -116,6 +116,8 @@ import Testing
     disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
     let error = storeError { try store.save() }
     #expect(error?.code == .durabilityUnknown && error?.coreDataCode == 134_030)
+    // A program that follows advice to repeat the save would save everything twice.
+    #expect(error?.reason.hasSuffix("Check the disk; nothing has to be repeated.") == true && error?.isRetryable == false)
     let change = try store.file.change()
     #expect(store.generation == 2 && change == .none)
     try store.save()

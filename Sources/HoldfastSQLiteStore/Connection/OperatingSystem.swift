@@ -189,7 +189,7 @@ enum OperatingSystem {
     StoreError(
       .durabilityUnknown, operation: operation, path: path,
       reason: "The new file is in place, but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
-        + "A power loss may bring back the previous state. Check the disk and try again.", cause: error)
+        + "A power loss may bring back the previous state. Check the disk; nothing has to be repeated.", cause: error)
   }
 
   private static func synchronizeFolder(of path: String) throws(FileSystemError) {

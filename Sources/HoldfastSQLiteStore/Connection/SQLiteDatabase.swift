@@ -126,7 +126,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
         discardWriter()
         throw StoreError(
           .durabilityUnknown, operation: error.operation, path: file.path,
-          reason: "The changes are saved, but the disk didn't confirm it. A power loss may revert them.", cause: error)
+          reason: "The changes are saved, but the disk didn't confirm it. A power loss may revert them. "
+            + "Check the disk; nothing has to be saved again.", cause: error)
       case SQLiteResultCode.inputOutput, SQLiteResultCode.outOfMemory: break
       default:
         discardWriter()
