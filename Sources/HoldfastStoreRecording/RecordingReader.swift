@@ -31,7 +31,9 @@ final class RecordingReader {
   /// - Throws: ``StoreError`` with code `damaged` for a line that isn't complete or can't be decoded.
   func next() throws -> RecordingLine? {
     guard let bytes = try nextBytes() else { return nil }
-    do { return try RecordingLine.decoded(bytes) } catch { throw damaged("The line isn't a request or an answer.", cause: error) }
+    do { return try RecordingLine.decoded(bytes) } catch {
+      throw damaged("The line isn't a request or an answer.", cause: error.withoutCodedValues)
+    }
   }
 
   private func nextBytes() throws -> [UInt8]? {

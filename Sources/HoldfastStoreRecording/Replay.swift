@@ -118,7 +118,8 @@ final class Replay {
     let (opened, time) = timed { Result { try PersistentStoreCoordinator(model: model, store: description) } }
     do { stores[number] = ReplayedStore(try opened.get(), opening, names) } catch {
       throw (error as? StoreError)
-        ?? StoreError(.general, operation: "open the other store", reason: "It failed with an unknown error.", cause: error)
+        ?? StoreError(
+          .general, operation: "open the other store", reason: "It failed with an unknown error.", cause: error.withoutCodedValues)
     }
     result.requestCount += 1
     count(request, seconds, time)

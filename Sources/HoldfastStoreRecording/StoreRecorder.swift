@@ -152,6 +152,7 @@ public final class StoreRecorder: Sendable {
   private func failure(_ error: any Error) -> StoreError {
     if let error = error as? FileSystemError { return StoreError(error, operation: "record a request", path: path) }
     return StoreError(
-      .general, operation: "record a request", path: path, reason: "Reading the store or encoding a request failed.", cause: error)
+      .general, operation: "record a request", path: path, reason: "Reading the store or encoding a request failed.",
+      cause: error.withoutCodedValues)
   }
 }

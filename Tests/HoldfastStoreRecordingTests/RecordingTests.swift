@@ -492,6 +492,22 @@ import Testing
     #expect(error.report.requestCount >= whole.requestCount - 1 && error.report.hasSameAnswers)
   }
 
+  /// The decoder's error quotes a number that doesn't fit its type.
+  @Test func theErrorOfADamagedLineContainsNoValue() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let store = StoreDescription.memory().recorded(by: try StoreRecorder(path: path)).makeStore()
+    _ = try store.open(model: RecordedProgram.model.get(), host: .none)
+    try store.setMetadata(["card": .int64(4_111_111_111_111_111)])
+    try store.close()
+    let text = try folder.text("run.recording")
+    try folder.write(text.replacingOccurrences(of: "4111111111111111", with: "41111111111111114111111111111111"), to: "damaged.recording")
+    let error = try #require(throws: ReplayError.self) {
+      try StoreRecording(path: folder.file("damaged.recording")).replay(on: .memory())
+    }
+    #expect(error.cause.code == .damaged && error.cause.cause is DecodingError)
+    #expect(!"\(error)".contains("4111"), "\(error)")
+  }
+
   @Test func theRequestThatEndedTheRecordedProgramIsSentToo() throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")
     let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))

@@ -102,6 +102,33 @@ import Testing
     try coordinator.close()
   }
 
+  private final class UndecodingStore: ForwardingStore {
+    let base: any IncrementalStore
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      switch plan.output {
+      case .count: throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "Number 4111 doesn't fit."))
+      default: throw EncodingError.invalidValue("4111", .init(codingPath: [], debugDescription: "The text 4111 doesn't fit."))
+      }
+    }
+  }
+
+  /// The errors of decoders and encoders quote values, and a store's error is logged with its cause.
+  @Test func theErrorOfAStoreThatCannotDecodeAnAnswerContainsNoValue() throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { UndecodingStore(place.description.makeStore()) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    let request = FetchRequest<ManagedObject>(entityName: "Person")
+    let decoding = try #require(throws: StoreError.self) { try context.count(for: request) }
+    #expect(decoding.code == .general && decoding.cause is DecodingError && !"\(decoding)".contains("4111"), "\(decoding)")
+    let encoding = try #require(throws: StoreError.self) { try context.fetch(request) }
+    #expect(encoding.code == .general && encoding.cause is EncodingError && !"\(encoding)".contains("4111"), "\(encoding)")
+    try coordinator.close()
+  }
+
   // MARK: Aggregates
 
   /// A store's rows for an aggregate request with two columns and no groups.

@@ -252,7 +252,8 @@ public final class PersistentStore: Sendable {
     } catch let error as CancellationError {
       throw StoreError(.cancelled, operation: operation(), path: path(), reason: "The store's operation was cancelled.", cause: error)
     } catch {
-      throw StoreError(.general, operation: operation(), path: path(), reason: "The store failed with an unknown error.", cause: error)
+      throw StoreError(
+        .general, operation: operation(), path: path(), reason: "The store failed with an unknown error.", cause: error.withoutCodedValues)
     }
   }
 

@@ -22,7 +22,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
     let file = try contents(of: reader)
     loader.isVerified = file.isVerified
     let identity = try loader.begin(decoding { try file.header.header() })
-    try DocumentLoading(loader, identity, path).load(decoding { try format.decode(file.bytes) })
+    try DocumentLoading(loader, identity, path).load(decoding { try records(in: file.bytes) })
   }
 
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
@@ -67,6 +67,13 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
     }
   }
 
+  /// The records of a file. The errors of decoders quote its values, so they are replaced.
+  private func records(in bytes: [UInt8]) throws -> [DocumentRecord] {
+    do { return try format.decode(bytes) } catch is DecodingError {
+      throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "The bytes aren't records of the format."))
+    }
+  }
+
   private func damaged(_ reason: String, _ cause: (any Error)? = nil) -> StoreError {
     StoreError(.damaged, operation: "open the store", path: path, reason: reason, cause: cause)
   }
@@ -91,7 +98,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
   /// Throws if the format doesn't return the records that it wrote. The digest wouldn't detect that, and the next save would lose them.
   private func check(_ bytes: [UInt8], _ records: [DocumentRecord]) throws {
     let decoded: [DocumentRecord]
-    do { decoded = try format.decode(bytes) } catch {
+    do { decoded = try records(in: bytes) } catch {
       throw unstorable("The \(storeType) format can't read what it wrote. Correct its functions.", error)
     }
     guard let difference = DocumentRecord.firstDifference(records, decoded) else { return }

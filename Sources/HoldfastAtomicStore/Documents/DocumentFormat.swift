@@ -47,7 +47,7 @@ public protocol DocumentFormat: Sendable {
   /// The digest of the bytes has been verified, unless the file was opened with ``WholeFileOptions/allowsUnverified``.
   ///
   /// - Throws: Any error, for contents that the format can't read. Opening then throws `damaged` with that error as the cause, or rethrows
-  ///   it if it is a ``/HoldfastStore/StoreError``.
+  ///   it if it is a ``/HoldfastStore/StoreError``. A `DecodingError` is replaced by one without values.
   func decode(_ bytes: [UInt8]) throws -> [DocumentRecord]
 }
 

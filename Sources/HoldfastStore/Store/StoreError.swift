@@ -1,7 +1,8 @@
 /// An error of a persistent store: what failed, where, why, and what to do.
 ///
 /// Stores throw only this type. The coordinator wraps other errors in a store error with code ``Code/general``, and a
-/// `CancellationError` in one with code ``Code/cancelled``.
+/// `CancellationError` in one with code ``Code/cancelled``. It keeps only the kind of a `DecodingError` or `EncodingError`, because these
+/// can quote values.
 ///
 /// A store error contains names of entities and properties, keys, paths, and error codes of the operating system or a library. It never
 /// contains attribute values.

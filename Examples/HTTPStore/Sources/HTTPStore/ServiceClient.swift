@@ -146,8 +146,9 @@ struct ServiceClient: Sendable {
   }
 
   func decode<Answer: Decodable>(_ answer: ServiceClient.Answer, _ operation: String) throws -> Answer {
-    do { return try JSONDecoder().decode(Answer.self, from: answer.body) } catch let cause {
-      throw error(.damaged, operation, "The service's answer can't be decoded. Check the version of the service.", cause)
+    do { return try JSONDecoder().decode(Answer.self, from: answer.body) } catch {
+      // The decoder's error isn't the cause, because it can quote values of the answer.
+      throw self.error(.damaged, operation, "The service's answer can't be decoded. Check the version of the service.")
     }
   }
 }
