@@ -83,7 +83,7 @@ public struct ModelFileError: Error, Sendable {
 
 extension ModelFileError: CustomStringConvertible {
   /// What failed, where and why, in one line, with the causes after it.
-  public var description: String { "\(sentence) [\(code.rawValue)]" + (cause.map { " Cause: \($0)" } ?? "") }
+  public var description: String { "\(sentence) [\(code.rawValue)]" + (cause?.asPrintableCause ?? "") }
 
   /// What failed, where and why.
   private var sentence: String {

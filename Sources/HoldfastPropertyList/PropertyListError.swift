@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// An error in reading a property list or keyed archive, or in writing one.
 ///
 /// It contains no values of the list, except names of keys and of classes in keyed archives.
@@ -61,6 +63,7 @@ extension PropertyListError: CustomStringConvertible {
       case .object(let number): "In object \(number) of the archive: "
       case nil: ""
       }
-    return beginning + reason
+    // Names in the list may contain control characters.
+    return (beginning + reason).escapingControlCharacters()
   }
 }

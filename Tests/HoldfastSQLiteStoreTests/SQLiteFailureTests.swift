@@ -74,6 +74,11 @@ import Testing
     #expect(text.hasSuffix(", in: INSERT INTO item VALUES (?)"))
   }
 
+  @Test func aNameInAFileForgesNoLineOfALog() {
+    let failure = SQLiteFailure(resultCode: 11, message: "malformed database schema (a\n\u{1B}[2J)")
+    #expect("\(failure)" == "SQLite result 11, malformed database schema (a\\u{A}\\u{1B}[2J)")
+  }
+
   @Test func anErrorHoldsNoValues() throws {
     let writer = try SQLiteDatabase.make(folder.file()).writer
     try writer.runScript(

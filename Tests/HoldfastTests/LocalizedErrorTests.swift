@@ -43,6 +43,16 @@ import Testing
     #expect("\(error)".contains("/Tie\\u{A}forged line\\u{1B}[2J/p1: ") && !"\(error)".contains("\n"), "\(error)")
   }
 
+  @Test func aNameThatAClientSendsForgesNoLineOfALog() throws {
+    let context = try context(), name = "a\n\u{1B}[2J"
+    let tie = try context.insert(entityNamed: "Tie")
+    let error = try #require(throws: PersistenceError.self) { try tie.validateValue(.string("x"), forKey: name) }
+    #expect(error.code == .unknownProperty && error.property == name)
+    #expect(!"\(error)".contains("\u{1B}") && !error.localizedDescription.contains("\u{1B}"), "\(error)")
+    let list = PropertyListError(.unsupported, "The keyed archive, by \(name), has an unknown version.")
+    #expect(!"\(list)".contains("\n") && list.localizedDescription == "The keyed archive, by a\\u{A}\\u{1B}[2J, has an unknown version.")
+  }
+
   @Test func aRefusedValueIsASentenceForPeople() throws {
     let context = try context()
     let tie = try context.insert(entityNamed: "Tie")

@@ -179,14 +179,14 @@ extension PersistenceError: CustomStringConvertible {
     if let objectID { text += (objectID.uriRepresentation + (property.map { "." + $0 } ?? "") + ": ").escapingControlCharacters() }
     text += "\(reason.escapingControlCharacters(keepsLines: true)) [\(code.rawValue), \(coreDataCode)]"
     for failure in failures { text += "\n  \(failure)" }
-    if let cause { text += " Cause: \(cause)" }
+    if let cause { text += cause.asPrintableCause }
     return text
   }
 }
 
 extension PersistenceError: LocalizedError {
   /// A message for users of an application: ``userMessage(_:text:)`` in English.
-  public var errorDescription: String? { userMessage() }
+  public var errorDescription: String? { userMessage().escapingControlCharacters(keepsLines: true) }
   /// Why it failed and what to do; nil when ``reason`` is empty.
   public var failureReason: String? { reason.isEmpty ? nil : reason }
 

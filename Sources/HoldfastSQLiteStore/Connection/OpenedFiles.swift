@@ -322,13 +322,13 @@ final class OpenedFiles: Sendable {
     guard let name = left.keep() else { return warnOfLog(logger) }
     logger.warning(
       "The file was overwritten. The log of its former contents was kept under another name and is no longer applied.",
-      metadata: ["path": "\(file.path)", "log": "\(name)"])
+      metadata: ["path": "\(StoreError.printable(file.path))", "log": "\(StoreError.printable(name))"])
   }
 
   private func warnOfLog(_ logger: Logger) {
     logger.warning(
       "The log of a replaced file is still beside the new file: another process has it open, or it can't be removed.",
-      metadata: ["path": "\(file.path)-wal"])
+      metadata: ["path": "\(StoreError.printable(file.path))-wal"])
   }
 
   // MARK: Looking

@@ -127,7 +127,7 @@ extension SQLiteConnection {
     if inForce == mode.rawValue { return mode }
     Logger(label: SQLiteLibrary.logLabel).info(
       "The file system doesn't support the requested journal mode.",
-      metadata: ["asked": "\(mode.rawValue)", "inForce": "\(inForce)", "path": "\(path)"])
+      metadata: ["asked": "\(mode.rawValue)", "inForce": "\(inForce)", "path": "\(StoreError.printable(path))"])
     return SQLiteStoreOptions.JournalMode(rawValue: inForce) ?? .delete
   }
 

@@ -154,7 +154,8 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     if let message { text += ", \(message)" }
     if let systemError { text += ", \(ErrorNumber.describe(systemError))" }
     if let sql { text += ", in: \(sql)" }
-    return text
+    // The message can quote names in the file.
+    return StoreError.printable(text)
   }
 
   private static func shortened(_ sql: String) -> String {

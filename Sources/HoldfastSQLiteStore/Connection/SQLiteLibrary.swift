@@ -76,7 +76,7 @@ enum SQLiteLibrary {
     guard isAffected, filesWithNote.withLock({ $0.insert(path).inserted }) else { return false }
     Logger(label: logLabel).debug(
       "This SQLite version can lose commits if another program checkpoints the same file. Holdfast's own checkpoints are safe.",
-      metadata: ["version": "\(String(cString: sqlite3_libversion()))", "path": "\(path)"])
+      metadata: ["version": "\(String(cString: sqlite3_libversion()))", "path": "\(StoreError.printable(path))"])
     return true
   }
 

@@ -114,7 +114,7 @@ final class WriterCheckpoint {
     warningCount += 1
     Logger(label: SQLiteLibrary.logLabel).warning(
       "The write-ahead log grows, because a reader needs an older state of the store. End snapshots and pinned generations that aren't needed.",
-      metadata: ["path": "\(writer.path)", "pages": "\(lastLength)"])
+      metadata: ["path": "\(StoreError.printable(writer.path))", "pages": "\(lastLength)"])
   }
 
   private func outcome(of error: StoreError) -> Outcome {

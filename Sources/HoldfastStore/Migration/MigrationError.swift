@@ -85,7 +85,7 @@ public struct MigrationError: Error, Sendable {
 extension MigrationError: CustomStringConvertible {
   /// What failed, where and why, all problems, one per line, and the code of a stage that decides them.
   public var description: String {
-    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
+    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause?.asPrintableCause ?? "")
       + (suggestion.map { "\nA stage of a plan that decides it, to be completed:\n\($0)" } ?? "")
   }
 

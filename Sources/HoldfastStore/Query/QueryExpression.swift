@@ -202,6 +202,6 @@ public struct QueryError: Error, Sendable, Hashable, CustomStringConvertible {
     self.reason = reason
   }
 
-  /// The error in one line.
-  public var description: String { "The query on \(entity) is invalid at \(part): \(reason)" }
+  /// The error in one line. Control characters are escaped, because a name in the query may contain them.
+  public var description: String { "The query on \(entity) is invalid at \(part): \(reason)".escapingControlCharacters() }
 }

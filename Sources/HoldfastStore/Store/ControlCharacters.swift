@@ -15,6 +15,11 @@ extension StoreError {
   }
 }
 
+extension Error {
+  /// The error as the cause at the end of another one's description. A cause can quote names in a file, so control characters are escaped.
+  package var asPrintableCause: String { " Cause: \(self)".escapingControlCharacters(keepsLines: true) }
+}
+
 extension String {
   /// The text with control characters escaped as in a Swift literal, such as `\u{1B}`.
   ///

@@ -142,7 +142,7 @@ public struct StoreError: Error, Sendable {
 extension StoreError: CustomStringConvertible {
   /// What failed, where and why, in one line, followed by the cause.
   public var description: String {
-    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
+    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause?.asPrintableCause ?? "")
   }
 
   /// What failed, where and why. Control characters are escaped, because paths and names may contain them.
