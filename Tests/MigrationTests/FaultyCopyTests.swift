@@ -71,6 +71,91 @@ import Testing
     #expect(try destination.contents(model).count == 3)
   }
 
+  // MARK: Copies that the disk doesn't confirm
+
+  private static let refusal = StoreError(.durabilityUnknown, operation: "save", reason: "A test said so.")
+
+  private final class UnconfirmedStore: ForwardingStore {
+    private final class Save: PreparedSave {
+      private let base: any PreparedSave
+      init(_ base: any PreparedSave) { self.base = base }
+
+      func commit() throws -> SaveReceipt {
+        try base.commit()
+        throw FaultyCopyTests.refusal
+      }
+
+      func abort() { base.abort() }
+    }
+
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      Save(try base.prepare(request, options: options))
+    }
+  }
+
+  /// Puts copies in place, and then throws an error.
+  private struct UnconfirmedReplacement: AnswerInterceptor {
+    func answer<Request: StoreRequest>(
+      _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+    ) throws -> Request.Answer {
+      let answer = try next(request, options)
+      if request is ReplacementRequest { throw FaultyCopyTests.refusal }
+      return answer
+    }
+  }
+
+  /// The bug: the error had the code `durabilityUnknown`, as if the copy were in place.
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func anUnconfirmedTemporaryCopyReplacesNothing(store: MigratedStore) throws {
+    let model = try model(EntityDescription("Dog")), source = MigratedStore.Place(store), destination = MigratedStore.Place(store)
+    try source.fill(model) { try $0.add("Dog", "a") }
+    let unconfirmed = destination.description.wrapped { UnconfirmedStore($0) }
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: unconfirmed)
+    }
+    #expect(error?.code == .inputOutput && (error?.cause as? StoreError)?.code == .durabilityUnknown, "\(error as Any)")
+    #expect(destination.folder.names.isEmpty, "\(destination.folder.names)")
+  }
+
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func aPlanWhoseTemporaryCopyIsUnconfirmedChangesNothing(store: MigratedStore) throws {
+    let old = try model(EntityDescription("Dog")), new = try model(EntityDescription("Dog"), EntityDescription("Walk"))
+    let place = MigratedStore.Place(store)
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let inFile = try #require(place.description.inFile)
+    let unconfirmed = place.description.relocatable { path in
+      var copy = inFile(path)
+      copy.administration = copy.administration.intercepted(by: UnconfirmedReplacement())
+      return copy
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "walks") { _ in }
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.migratePersistentStore(unconfirmed, with: plan) }
+    #expect(error?.code == .inputOutput && error?.reason.contains("The store is unchanged.") == true, "\(error as Any)")
+    #expect(try place.contents(old).count == 1)
+  }
+
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func aStoreWhoseMovedCopyIsUnconfirmedRemainsAndCanBeMovedAgain(store: MigratedStore) throws {
+    let model = try model(EntityDescription("Dog")), source = MigratedStore.Place(store), destination = MigratedStore.Place(store)
+    try source.fill(model) { try $0.add("Dog", "a") }
+    var unconfirmed = destination.description
+    unconfirmed.administration = unconfirmed.administration.intercepted(by: UnconfirmedReplacement())
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.movePersistentStore(source.description, to: unconfirmed)
+    }
+    #expect(error?.code == .durabilityUnknown && error?.path == destination.path, "\(error as Any)")
+    #expect(error?.reason.hasSuffix("move it again.") == true && source.folder.names.contains("Store"), "\(error as Any)")
+    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description)
+    #expect(!source.folder.names.contains("Store"))
+    #expect(try destination.contents(model).count == 1)
+  }
+
+  // MARK: Calls that fail
+
   enum Call: CaseIterable, Sendable {
     case beginRead
     case fetch

@@ -114,7 +114,8 @@ extension PersistentStoreCoordinator {
   /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
   ///   both descriptions are of the same file. The code is `storeReplaced` if another process changed the store while it was copied. If only
-  ///   the original can't be destroyed, the copy remains, and the error names it.
+  ///   the original can't be destroyed, the copy remains, and the error names it. If the disk doesn't confirm the copy, the code is
+  ///   `durabilityUnknown`, and the original remains, too.
   @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
@@ -134,7 +135,15 @@ extension PersistentStoreCoordinator {
     }
     // Before the copy, so that no change is missed.
     let state = description.resolvedPath.map { StoreFileState(ofFileAt: $0) }
-    let copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
+    let copy: StoreCopy?
+    do {
+      copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
+    } catch let error as StoreError where error.code == .durabilityUnknown {
+      throw StoreError(
+        .durabilityUnknown, operation: operation, path: destination.location?.description,
+        reason: "The copy is complete, but the disk didn't confirm it, so the original wasn't removed. Check the disk, and move it again.",
+        cause: error)
+    }
     let destruction = DestructionRequest(movingBackupsTo: isSameType ? destination.location : nil, expecting: state)
     do { try destroy(description, destruction) } catch let error as StoreError where error.code == .storeReplaced {
       throw StoreError(

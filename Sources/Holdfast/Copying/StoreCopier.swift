@@ -22,10 +22,13 @@ struct StoreCopier {
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
     do {
-      let copy = try Self.openingExisting(source, model) { store, model, metadata in
-        let reader = try GraphReader(store, model, metadata.identity, path: source.location?.description)
-        return try self.copy(reader, metadata.userInfo, to: place)
-      }
+      let copy: StoreCopy
+      do {
+        copy = try Self.openingExisting(source, model) { store, model, metadata in
+          let reader = try GraphReader(store, model, metadata.identity, path: source.location?.description)
+          return try self.copy(reader, metadata.userInfo, to: place)
+        }
+      } catch { throw error.ofTemporaryCopy }
       try options.check(Self.operation)
       let replacement = ReplacementRequest(source: place.location ?? .named(destination.type), expecting: state)
       try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)

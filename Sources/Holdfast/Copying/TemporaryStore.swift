@@ -62,6 +62,16 @@ extension Error {
   /// Whether Foundation couldn't write a file or create a folder because the disk is full.
   var isOfFullDisk: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
 
+  /// The error of a step that changes only a temporary copy.
+  ///
+  /// That the disk didn't confirm the step would mean to the caller that the store has its new contents.
+  var ofTemporaryCopy: any Error {
+    guard let error = self as? StoreError, error.code == .durabilityUnknown || error.code == .outcomeUnknown else { return self }
+    return StoreError(
+      .inputOutput, operation: error.operation, path: error.path,
+      reason: "The disk didn't confirm a temporary copy. The store is unchanged. Check the disk, and try again.", cause: error)
+  }
+
   /// The same error, with the path of a store where it or a cause has that of a copy of the store, which is removed.
   ///
   /// - Parameters:

@@ -51,7 +51,7 @@ extension PersistentStoreCoordinator {
     } catch var error as MigrationError {
       error.path = location.description
       throw error.located(at: location, insteadOfIn: temporary.folder)
-    } catch { throw error.located(at: location, insteadOfIn: temporary.folder) }
+    } catch { throw error.ofTemporaryCopy.located(at: location, insteadOfIn: temporary.folder) }
   }
 
   /// Runs a stage on a copy.

@@ -99,10 +99,30 @@ struct StagedMigration {
 
   private func run(_ stages: [MigrationPlan.Stage], _ location: StoreLocation, in folder: PlanFolder) throws {
     // Before the copy, so that no change is missed.
-    let state = StoreFileState(ofFileAt: folder.storePath), keys = stages.map { plan.key($0) }
+    let state = StoreFileState(ofFileAt: folder.storePath)
     // The copies at the beginning and the end are steps, too.
     let stepCount = stages.count + 2
     try progress.begin(description)
+    let number: Int
+    do { number = try runInFolder(stages, location, state, stepCount, folder) } catch { throw error.ofTemporaryCopy }
+    let replacement = ReplacementRequest(source: folder.store(number).location ?? location, expecting: state)
+    let last = progress.step(stepCount - 1, of: stepCount)
+    do { try PersistentStoreCoordinator.perform(replacement, description, last.options) } catch let error as StoreError
+      where error.code == .storeReplaced
+    {
+      throw StoreError(
+        .storeReplaced, operation: MigrationRequest.operation, path: location.description,
+        reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", cause: error, isRetryable: true)
+    }
+  }
+
+  /// Runs the stages that aren't done, on copies in the folder.
+  ///
+  /// - Returns: The number of the copy after the last stage.
+  private func runInFolder(
+    _ stages: [MigrationPlan.Stage], _ location: StoreLocation, _ state: StoreFileState, _ stepCount: Int, _ folder: PlanFolder
+  ) throws -> Int {
+    let keys = stages.map { plan.key($0) }
     var record = PlanFolder.Record(source: state)
     if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages),
       let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
@@ -128,15 +148,7 @@ struct StagedMigration {
       error.path = location.description
       throw error
     }
-    let replacement = ReplacementRequest(source: folder.store(record.store).location ?? location, expecting: state)
-    let last = progress.step(stepCount - 1, of: stepCount)
-    do { try PersistentStoreCoordinator.perform(replacement, description, last.options) } catch let error as StoreError
-      where error.code == .storeReplaced
-    {
-      throw StoreError(
-        .storeReplaced, operation: MigrationRequest.operation, path: location.description,
-        reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", cause: error, isRetryable: true)
-    }
+    return record.store
   }
 
   /// The number of stages that a store of the folder has passed; nil if it isn't one of these stages.
