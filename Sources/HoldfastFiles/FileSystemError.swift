@@ -88,7 +88,7 @@ extension StoreError {
     let hint = path.hasPrefix("file:") ? " This looks like a URL; pass the path only." : ""
     self.init(
       failure, operation: operation, path: path,
-      reason: "\(failure.name): \(ErrorNumber.describe(failure.number)). \(Code(failure).advice)\(hint)")
+      reason: "\(failure.name): \(ErrorNumber.describe(failure.number)). \(failure.advice ?? Code(failure).advice)\(hint)")
   }
 
   /// Creates the store's error for a failed system call, with its own reason.
@@ -103,6 +103,16 @@ extension StoreError {
 extension FileSystemError {
   /// Whether the call may succeed later without intervention.
   fileprivate var isPassing: Bool { [EINTR, EAGAIN, ENFILE, EMFILE, ENOMEM].contains(number) }
+
+  /// The action to take for a lack of resources that has nothing to do with the disk; nil for other failures.
+  fileprivate var advice: String? {
+    switch number {
+    case EMFILE: "Close files that aren't needed, or raise the process's limit on open files, then try again."
+    case ENFILE: "Too many files are open in the system. Try again later."
+    case ENOMEM: "The system has too little memory. Try again later."
+    default: nil
+    }
+  }
 }
 
 extension StoreError.Code {

@@ -107,6 +107,7 @@ import Testing
       disk.inject(FileFault(operation, .error(number)))
       let error = storeError { try Self.run(disk) }
       #expect(error?.code == code && error?.isRetryable == isRetryable, "\(operation) \(number): \(String(describing: error))")
+      #expect(error?.reason.contains("Check the disk") == (number == EIO), "\(operation) \(number): \(String(describing: error))")
     }
   }
 
