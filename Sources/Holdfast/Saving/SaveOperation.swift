@@ -339,10 +339,10 @@ final class SaveOperation {
       part.prepared = nil
       do {
         let receipt = try part.store.wrapping("save") { try prepared.commit() }
-        do { try part.adopt(receipt) } catch { unconfirmed = unconfirmed ?? error as? StoreError }
+        do { try part.adopt(receipt) } catch { noteUnconfirmed(error, part.store) }
       } catch let error as StoreError where error.code == .durabilityUnknown {
         // The store has the changes, and they are visible.
-        unconfirmed = unconfirmed ?? error
+        noteUnconfirmed(error, part.store)
       } catch {
         for part in parts { part.abort() }
         coordinator.rowCache.removeAll()
@@ -352,12 +352,23 @@ final class SaveOperation {
         if saved.isEmpty { throw SaveFailure.refusal(error, self) }
         keepIDs(storedBy: saved)
         incompletion = SaveFailure.incomplete(
-          saved, without: parts.filter { !$0.isCommitted }, uncertain: isUncertain ? part : nil, error)
+          saved, without: parts.filter { !$0.isCommitted }, uncertain: isUncertain ? part : nil, unconfirmed: unconfirmed, error)
         break
       }
       part.isCommitted = true
     }
     if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
+  }
+
+  /// Notes the error of a store that has its changes. If there are several, the error of the save has the reasons of all.
+  private func noteUnconfirmed(_ error: any Error, _ store: PersistentStore) {
+    guard let error = error as? StoreError else { return }
+    guard var first = unconfirmed else {
+      unconfirmed = error
+      return
+    }
+    first.reason += " \(store.title): \(error.reason)"
+    unconfirmed = first
   }
 
   func callDidSave() {
@@ -403,9 +414,11 @@ enum SaveFailure {
       objectIDs: ids, cause: error)
   }
 
-  /// - Parameter uncertain: The store whose outcome is unknown; nil if none is.
+  /// - Parameters:
+  ///   - uncertain: The store whose outcome is unknown; nil if none is.
+  ///   - unconfirmed: The error of a store that has its changes; nil if there is none.
   static func incomplete(
-    _ saved: [StoreChanges], without rest: [StoreChanges], uncertain: StoreChanges?, _ cause: any Error
+    _ saved: [StoreChanges], without rest: [StoreChanges], uncertain: StoreChanges?, unconfirmed: StoreError?, _ cause: any Error
   ) -> PersistenceError {
     let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
     func titles(_ parts: [StoreChanges]) -> String { parts.map(\.store.title).joined(separator: ", ") }
@@ -414,7 +427,8 @@ enum SaveFailure {
       .incompleteSave,
       reason: "The changes were saved in \(titles(saved))" + (unsaved.isEmpty ? "." : ", but not in \(titles(unsaved)).")
         + (uncertain.map { " It is unknown whether they were saved in \($0.store.title)." } ?? "")
-        + " Objects with unsaved changes: \(objects.count). Save again.",
+        + " Objects with unsaved changes: \(objects.count). Save again."
+        + (unconfirmed.map { " A store that has its changes reported: \($0.reason)" } ?? ""),
       objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 

@@ -231,6 +231,36 @@ import Testing
     #expect(try pack.context().one(Dog.self) { $0.name == "b" }?.friends.map(\.name) == ["old there"])
   }
 
+  private func unconfirmed(_ name: String) -> StoreError {
+    StoreError(.durabilityUnknown, operation: "save", reason: "The disk of \(name) didn't confirm it.")
+  }
+
+  /// Objects in both stores that aren't saved.
+  private func changed(_ pack: StorePack) throws -> ManagedObjectContext {
+    let context = try pack.context()
+    for (index, store) in pack.stores.enumerated() { try context.assign(context.dog("dog \(index)"), to: store) }
+    return context
+  }
+
+  /// The bug: the error named only the store that failed.
+  @Test(arguments: StorePair.allCases) func anIncompleteSaveReportsAStoreWhoseDiskDidNotConfirmIt(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try changed(pack)
+    pack.faults[0].fail(.commit, with: unconfirmed("a"))
+    pack.faults[1].fail(.commit, with: refusal)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .incompleteSave && error.savedStoreIdentifiers == [pack.stores[0].identifier])
+    #expect(error.reason.contains("The disk of a didn't confirm it.") && (error.cause as? StoreError)?.code == .diskFull, "\(error)")
+  }
+
+  @Test(arguments: StorePair.allCases) func theErrorOfASaveReportsAllStoresWhoseDisksDidNotConfirmIt(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try changed(pack)
+    pack.faults[0].fail(.commit, with: unconfirmed("a"))
+    pack.faults[1].fail(.commit, with: unconfirmed("b"))
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect(error.code == .durabilityUnknown && !context.hasChanges)
+    #expect(["a", "b"].allSatisfy { error.reason.contains("The disk of \($0) didn't confirm it.") }, "\(error)")
+  }
+
   /// The first store has committed an ID that the second one hadn't given to the object yet.
   @Test(arguments: StorePair.allCases) func anObjectKeepsAnIDThatAnIncompleteSaveHasStored(_ pair: StorePair) throws {
     let model = try ManagedObjectModel(entities: [
