@@ -19,6 +19,8 @@ import Testing
       var namesOther = true
       /// Whether the receipt contains a row that wasn't saved.
       var isInvalid = false
+      /// Whether the receipt contains rows of no entity.
+      var hasOtherLayout = false
     }
     let state = Mutex(State())
   }
@@ -52,6 +54,12 @@ import Testing
               rows: changed, expectedVersions: [row.version], changedSlots: [Dog.Slot.age.bit], wordsPerRow: 1))
           receipt.others = state.namesOther ? StoreChange(updated: [row.objectID].compactMap { $0 }) : StoreChange(mayIncludeOthers: true)
         }
+      }
+      if state.hasOtherLayout {
+        let builder = RowBatchBuilder(layout: RowLayout([]), idPrefix: nil)
+        builder.beginRow(key: 1, version: 1)
+        builder.endRow()
+        receipt.rows = [builder.seal()]
       }
       return TriggeringSave(try base.prepare(request, options: options), receipt)
     }
@@ -243,5 +251,15 @@ import Testing
     #expect(try another(context).fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)])).map(\.age) == [5, 9])
     dog.age = 6
     try context.save()
+  }
+
+  /// The bug: the error said that rows couldn't be read, and not that the save took effect.
+  @Test(arguments: TestStore.allCases) func aReceiptWithRowsOfNoEntityIsAnErrorOfASaveThatTookEffect(_ store: TestStore) throws {
+    let (context, _, trigger) = try open(store), dog = context.dog("rex")
+    trigger.state.withLock { $0.hasOtherLayout = true }
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .damaged && error?.reason.contains("took effect") == true, "\(error as Any)")
+    #expect(!context.hasChanges && !dog.objectID.isTemporaryID)
+    #expect(try another(context).count(for: FetchRequest<Dog>()) == 1)
   }
 }

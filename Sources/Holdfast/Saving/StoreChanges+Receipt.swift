@@ -18,7 +18,10 @@ extension StoreChanges {
   private func replacePublished(by batches: [RowBatch]) throws {
     var saved: [EntityIndex: [ObjectKey: RowView]] = [:]
     for batch in batches {
-      let batch = try store.withCoordinatorKeys(batch), entity = try coordinator.checkedEntityIndex(of: batch)
+      let batch = try store.withCoordinatorKeys(batch)
+      guard let entity = coordinator.entityIndex(of: batch) else {
+        throw store.invalidReceipt("It contains rows whose layout or ID prefix isn't that of an entity in the model.")
+      }
       for index in 0..<batch.count { saved[entity, default: [:]][batch.pointer(index).key] = batch[index] }
     }
     for (place, (batch, objects)) in published.enumerated() {
