@@ -79,6 +79,13 @@ import Testing
     #expect("\(failure)" == "SQLite result 11, malformed database schema (a\\u{A}\\u{1B}[2J)")
   }
 
+  /// The bug: a migration reported a full disk as triggers that don't fit the new model, and advised to copy the store.
+  @Test(arguments: [(1, true), (10, false), (13, false), (7, false), (5, false), (9, false)] as [(Int32, Bool)])
+  func onlyAnErrorInATriggerIsATriggerThatDoesNotFit(result: Int32, isMisfit: Bool) {
+    let failure = SQLiteFailure(resultCode: result, message: "no such column: NEW.ZAGE")
+    #expect(FileMigration.isMisfit(failure.storeError(operation: "migrate", path: "/p", isReadOnly: false)) == isMisfit)
+  }
+
   @Test func anErrorHoldsNoValues() throws {
     let writer = try SQLiteDatabase.make(folder.file()).writer
     try writer.runScript(

@@ -211,12 +211,18 @@ struct FileMigration {
         }
       }
     } catch {
-      if error.code == .cancelled { throw error }
+      guard Self.isMisfit(error) else { throw error }
       throw MigrationError(
         .inferredMappingModel, path: connection.path,
         reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "
           + "changed. Copy the store with copyPersistentStore, and migrate the copy.", cause: error)
     }
+  }
+
+  /// Whether the error of creating a trigger, or of compiling a statement that would run one, means that the trigger doesn't fit the tables.
+  /// Other errors, such as that of a full disk, have nothing to do with the trigger.
+  static func isMisfit(_ error: StoreError) -> Bool {
+    error.code == .unsafeSchema || (error.cause as? SQLiteFailure)?.primaryCode == SQLiteResultCode.error
   }
 
   /// The columns of derived attributes that are removed or no longer derived, by table, in upper case. Entities of a family share columns.
