@@ -154,6 +154,33 @@ import Testing
     #expect(try destination.contents(model).count == 1)
   }
 
+  // MARK: Models that can't be read
+
+  private struct UnreadableModel: AnswerInterceptor {
+    func answer<Request: StoreRequest>(
+      _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+    ) throws -> Request.Answer {
+      if request is StoredModelRequest { throw StoreError(.inputOutput, operation: "read the model", reason: "A test said so.") }
+      return try next(request, options)
+    }
+  }
+
+  /// The bug: the error was `missingSourceModel`, as if the store didn't contain its model.
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func aFailureToReadTheModelInAStoreIsNotAStoreWithoutModel(store: MigratedStore) throws {
+    let old = try model(EntityDescription("Dog")), new = try model(EntityDescription("Dog"), EntityDescription("Walk"))
+    let place = MigratedStore.Place(store)
+    try place.fill(old) { try $0.add("Dog", "a") }
+    var unreadable = place.description
+    unreadable.administration = unreadable.administration.intercepted(by: UnreadableModel())
+    let migration = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.migratePersistentStore(unreadable, to: new) }
+    #expect(migration?.code == .inputOutput, "\(migration as Any)")
+    let opening = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: new, store: unreadable) }
+    #expect(opening?.code == .inputOutput, "\(opening as Any)")
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, to: new)
+    #expect(try place.contents(new).count == 1)
+  }
+
   // MARK: Calls that fail
 
   enum Call: CaseIterable, Sendable {

@@ -105,11 +105,12 @@ extension PersistentStoreCoordinator {
   }
 
   /// The model that a store contains; nil if it contains none, or an unreadable one.
+  ///
+  /// - Throws: An error that isn't about the contents of the file. The store may contain its model then.
   private static func storedModel(of description: StoreDescription) throws -> ManagedObjectModel? {
     guard description.administration.supports(StoredModelRequest.self) else { return nil }
-    do { return try cachedModel(for: description) } catch let error as StoreError
-      where error.code == .alreadyOpen || error.code == .locked
-    {
+    let others: Set<StoreError.Code> = [.alreadyOpen, .locked, .inputOutput, .notPermitted, .timedOut, .cancelled]
+    do { return try cachedModel(for: description) } catch let error as StoreError where error.isRetryable || others.contains(error.code) {
       throw error
     } catch { return nil }
   }
