@@ -95,6 +95,18 @@ import Testing
     #expect(store.metrics[.commit].requestCount == 2 && store.metrics[.commit].failureCount == 1)
   }
 
+  private final class CancelledStore: ForwardingStore {
+    let base: any IncrementalStore = MemoryStore()
+    func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView { throw CancellationError() }
+  }
+
+  /// The caller receives a `StoreError` with the code `cancelled`.
+  @Test func aRequestThatAStoreCancelsIsReportedAsCancelled() {
+    let traces = Traces(), store = TracingStore(CancelledStore()) { trace in traces.all.withLock { $0.append(trace) } }
+    #expect(throws: CancellationError.self) { try store.beginRead(.latest) }
+    #expect(traces.take().map(\.errorCode) == [.cancelled])
+  }
+
   /// Collects the levels of messages.
   private struct Levels: LogHandler {
     let levels: Traced

@@ -54,7 +54,8 @@ public struct StoreTrace: Sendable {
   public var start: ContinuousClock.Instant
   /// How long the request took.
   public var duration: Duration
-  /// The error's code, or `general` if the error isn't a ``/HoldfastStore/StoreError``; nil if the request succeeded.
+  /// The error's code; nil if the request succeeded. It is `cancelled` for a `CancellationError`, and `general` for other errors that aren't
+  /// a ``/HoldfastStore/StoreError``.
   public var errorCode: StoreError.Code?
 
   init(_ operation: Operation, _ options: RequestOptions = .none) {

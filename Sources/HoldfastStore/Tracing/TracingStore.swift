@@ -73,7 +73,7 @@ public final class TracingStore: ForwardingStore {
     let result = Result { try body(&trace) }
     if case .failure(let error) = result {
       trace.returnedCount = nil
-      trace.errorCode = (error as? StoreError)?.code ?? .general
+      trace.errorCode = (error as? StoreError)?.code ?? (error is CancellationError ? .cancelled : .general)
     }
     trace.duration = .now - trace.start
     state.withLock { [trace] in $0.metrics.add(trace) }
