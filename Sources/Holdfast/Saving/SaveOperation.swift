@@ -423,12 +423,12 @@ enum SaveFailure {
     let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
     func titles(_ parts: [StoreChanges]) -> String { parts.map(\.store.title).joined(separator: ", ") }
     let unsaved = rest.filter { $0 !== uncertain }
+    let doubt = unconfirmed.map { " A store that has its changes reported: \($0.reason)" } ?? ""
     return PersistenceError(
       .incompleteSave,
       reason: "The changes were saved in \(titles(saved))" + (unsaved.isEmpty ? "." : ", but not in \(titles(unsaved)).")
         + (uncertain.map { " It is unknown whether they were saved in \($0.store.title)." } ?? "")
-        + " Objects with unsaved changes: \(objects.count). Save again."
-        + (unconfirmed.map { " A store that has its changes reported: \($0.reason)" } ?? ""),
+        + " Objects with unsaved changes: \(objects.count). Save again." + doubt,
       objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 
