@@ -54,7 +54,7 @@ extension PersistentStoreCoordinator {
   ///
   /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` when the file isn't a store of this type, `locked` while another process uses it,
   ///   `alreadyOpen` while this process has it open, `readOnly`, `notPermitted`, and `unsupportedRequest` when the type of store doesn't
-  ///   support it. The store still exists then.
+  ///   support it. The store still exists then, unless only external files couldn't be removed: the next call removes them.
   public static func destroyPersistentStore(_ description: StoreDescription) throws {
     try destroy(description, DestructionRequest())
   }

@@ -124,12 +124,19 @@ struct ClosedWholeFile: Sendable {
     let copied = try copy(original, to: replacement, of: file, progress), folder = copied.folder(for: file, options)
     // After an interrupted move, the copy is there already. A backup of it would change the numbers of the backups that were moved.
     if options.file.backupCount > 0 { replacement.keepsBackup = try !replacement.isRepeated() }
-    try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in
-      try change.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
-      try progress.check()
-      try change.place { try replacement.commit() }
-      request.report(1)
-      try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
+    var isInPlace = false
+    do {
+      try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in
+        try change.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
+        try progress.check()
+        try change.place { try replacement.commit() }
+        isInPlace = true
+        request.report(1)
+        try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
+      }
+    } catch {
+      // Files of the former store that can't be removed now are removed when the store is opened.
+      if !isInPlace { throw error }
     }
   }
 

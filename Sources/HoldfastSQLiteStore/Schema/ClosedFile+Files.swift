@@ -73,15 +73,22 @@ extension ClosedFile {
         try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
           try checkFolders(copied.externalIDs, replacing: replaced.externalIDs, connection.path, file, operation)
           let folder = copied.folder(for: file, options)
-          try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
-            let permissions = try OperatingSystem.status(of: file).permissions
-            try install(connection, copied, at: file, like: permissions, change, request, operation) {
-              try removeLog()
-              // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
-              try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
-              try OperatingSystem.rename($0, to: file, operation)
+          var isInPlace = false
+          do {
+            try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
+              let permissions = try OperatingSystem.status(of: file).permissions
+              try install(connection, copied, at: file, like: permissions, change, request, operation) {
+                try removeLog()
+                // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
+                try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
+                try OperatingSystem.rename($0, to: file, operation)
+              }
+              isInPlace = true
+              try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
             }
-            try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
+          } catch {
+            // Files of the former store that can't be removed now are removed when the store is opened.
+            if !isInPlace { throw error }
           }
         }
       } else {

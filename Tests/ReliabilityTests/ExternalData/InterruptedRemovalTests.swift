@@ -72,6 +72,31 @@ import Testing
     try context.persistentStoreCoordinator.close()
     #expect(gallery.files == names && gallery.notes.isEmpty)
   }
+
+  /// The bug: the error said that the store couldn't be replaced, although the copy was in place.
+  @Test(arguments: FileStore.wholeFile) func aReplacementSucceedsIfOnlyTheFormerFilesCannotBeRemoved(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), other = try GalleryFolder(kind)
+    let former = try gallery.make([Gallery.bytes(1, 3000)]).compactMap(\.self)
+    let names = try other.make([Gallery.bytes(2, 3000)]).compactMap(\.self)
+    let options = WholeFileOptions(file: DurableFileOptions(fileSystem: KeepingFileSystem()), externalData: Gallery.small)
+    try PersistentStoreCoordinator.replacePersistentStore(
+      kind.description(at: gallery.path, options), withCopyOf: kind.description(at: other.path, Gallery.small))
+    #expect(gallery.files == (former + names).sorted() && gallery.notes.count == 1)
+    let context = try gallery.open()
+    #expect(try Gallery.photos(context).map(\.image) == [Gallery.bytes(2, 3000)])
+    try context.persistentStoreCoordinator.close()
+    #expect(gallery.files == names && gallery.notes.isEmpty)
+  }
+}
+
+/// Removes no external file.
+private struct KeepingFileSystem: ForwardingFileSystem {
+  let base: any StoreFileSystem = POSIXFileSystem()
+
+  func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    if UUID(uuidString: name) != nil { throw FileSystemError(.unlink, name: name, number: EIO) }
+    try base.unlink(name, in: directory)
+  }
 }
 
 /// Calls a closure before the names in a support folder are listed for the first time.
