@@ -270,12 +270,21 @@ extension ManagedObject {
     context.holdingAwakening {
       noteFormerLinks(index)
       keepOrder(index, removing: target.objectKey)
-      if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved) {
+      let isDivided = isInAnotherStore(than: target)
+      if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved || isDivided) {
         context.noteChange(self)
-        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved) }
+        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || isDivided) }
         context.noteEndOfChange()
       }
     }
+  }
+
+  /// Whether no store can have a link of this object to another one, because they are of different stores.
+  ///
+  /// False in a child context: its parent can have such links until it is saved.
+  private func isInAnotherStore(than other: ManagedObject) -> Bool {
+    if context.places.count < 2 || context.parent != nil || objectKey < 0 || other.objectKey < 0 { return false }
+    return StackKey.place(objectKey) != StackKey.place(other.objectKey)
   }
 
   /// Whether this object and another one are in the graph of the same context.
