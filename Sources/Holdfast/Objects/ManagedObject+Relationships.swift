@@ -357,7 +357,7 @@ extension ManagedObject {
   private func storedTargets(_ index: Int, in group: RowGroup, _ readsTargets: Bool) -> TargetKeys? {
     if group.answer(index) == nil, context.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? context.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
-    guard let siblings, let answer = siblings.answer else { return group.hasTooManyTargets ? targetsAlone(index) : nil }
+    guard let siblings, let answer = siblings.answer else { return group.isAnsweredAlone ? targetsAlone(index) : nil }
     // With several stores, the object's store may have been removed, so that it wasn't queried.
     if context.places.count > 1, context.isOfRemovedStore(objectKey) {
       context.noteUnread(id, PersistenceError.missingStore([id]))

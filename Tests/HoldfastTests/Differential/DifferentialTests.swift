@@ -32,7 +32,8 @@ private struct Step {
   private static let programCount = TestTier.count(12, full: 300)
   private static let stepCount = 500
 
-  @Test(arguments: TestStore.allCases + [.spilled, .decoys]) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases + [.spilled, .decoys]) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws
+  {
     try runPrograms([store])
   }
 

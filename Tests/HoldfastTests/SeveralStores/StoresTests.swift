@@ -47,6 +47,37 @@ struct MemoryStoreContentsBox {
     #expect(counts == [0, 10, 0])
   }
 
+  // MARK: Errors
+
+  /// The bug: objects of several stores that a fetch had found together were read together, so an error of one store concerned all of them.
+  @Test(arguments: StorePair.allCases, [0, 1]) func objectsAreReadWhileAnotherStoreCannotBeRead(_ pair: StorePair, _ broken: Int) throws {
+    let pack = try StorePack(pair), setup = try pack.context()
+    for (number, store) in pack.stores.enumerated() {
+      let owner = setup.person("Owner \(number)"), dog = setup.dog("Dog \(number)", owner: owner)
+      for object in [owner, dog] as [ManagedObject] { try setup.assign(object, to: store) }
+    }
+    try setup.save()
+    let context = try pack.context(), dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    let other = try pack.context(), people = try other.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
+    pack.coordinator.rowCache.removeAll()
+    for call in [FaultInjectingStore.Call.rows, .relationships] {
+      for number in 1...20 {
+        pack.faults[broken].fail(call, onCall: number, with: StoreError(.inputOutput, operation: "read", reason: "A test said so."))
+      }
+    }
+    let readable = 1 - broken
+    let owners = dogs.map { $0.owner?.name }
+    #expect(owners[readable] == "Owner \(readable)" && owners[broken] == "")
+    let lists = people.map { $0.dogs.map(\.name) }
+    #expect(lists[readable] == ["Dog \(readable)"] && lists[broken].isEmpty)
+    // The error concerns only the objects of the broken store.
+    dogs[readable].age = 9
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .unreadValues && error.objectIDs == [people[broken].objectID])
+    context.acknowledgeFaultErrors()
+    try context.save()
+  }
+
   // MARK: Adding and removing
 
   @Test(arguments: StorePair.allCases) func aStoreThatIsAddedIsSeenByTheNextFetch(_ pair: StorePair) throws {

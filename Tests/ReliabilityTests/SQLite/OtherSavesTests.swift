@@ -121,7 +121,8 @@ import Testing
         "Author", attributes: [AttributeDescription("name", .string)],
         relationships: [.toMany("notes", to: "Note", inverse: "author"), .toMany("read", to: "Note", inverse: "readers")]),
       EntityDescription(
-        "Note", relationships: [
+        "Note",
+        relationships: [
           .toOne("author", to: "Author", inverse: "notes"), .toMany("readers", to: "Author", inverse: "read"),
         ]),
     ])

@@ -76,7 +76,7 @@ extension ContextCore {
     }
     var keys = [key]
     if faults.areFiredInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
-      keys = unreadKeys(siblings.window(around: position), entity)
+      keys = unreadKeys(siblings.window(around: position).filter { areInOneStore($0, key) }[...], entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
     return nil

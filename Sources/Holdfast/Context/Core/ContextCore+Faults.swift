@@ -129,13 +129,14 @@ extension ContextCore {
   /// The keys of a fault and of its siblings that have no row yet, ascending.
   ///
   /// Rows of siblings without an object are kept for later, unless an ancestor has changed them. So these are left out, and a fault that an
-  /// ancestor has changed is read without siblings that have no object: the next one would request them again.
+  /// ancestor has changed is read without siblings that have no object: the next one would request them again. Siblings of other stores are
+  /// left out, too. They need a request of their own, which can fail.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [ObjectKey] {
     guard faults.areFiredInBatches, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = object.flags.entityIndex, isChanged = isChangedAbove(entity, object.objectKey)
     let keys = siblings.window(around: Int(object.position)).filter { key in
-      guard key >= 0 else { return false }
+      guard key >= 0, areInOneStore(key, object.objectKey) else { return false }
       if let sibling = registered(entity, key) { return sibling.row == nil }
       return !isChanged && !isDeleted(entity, key) && !isChangedAbove(entity, key)
     }
@@ -210,7 +211,8 @@ extension ContextCore {
   /// Fetches the destinations of a to-many relationship, for an object or for its group. If the store fails, returns nil and records the
   /// error for the object.
   ///
-  /// If the destinations of a group are too many for the store, returns nil and marks the group, whose objects then fetch theirs alone.
+  /// If the destinations of a group are too many for the store, or one of a group's several stores fails, returns nil and marks the group,
+  /// whose objects then fetch theirs alone.
   func relationship(_ link: LinkPlan, of object: ManagedObject, in group: RowGroup? = nil, acceptsRows: Bool = false)
     -> RelationshipAnswer?
   {
@@ -223,22 +225,27 @@ extension ContextCore {
         in: pinnedStores(), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
     } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
-      group?.hasTooManyTargets = true
+      group?.isAnsweredAlone = true
       return nil
     } catch {
-      noteUnread(object.id, error)
+      // Another store may be the one that can't be read.
+      if let group, sources.contains(where: { !areInOneStore($0, object.objectKey) }) {
+        group.isAnsweredAlone = true
+      } else {
+        noteUnread(object.id, error)
+      }
       return nil
     }
   }
 
   /// Whether an object fetches its destinations without those of its siblings.
   ///
-  /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is
+  /// Always true without batching, or if the destinations of the group can't be read together. If the store keeps its rows in memory, it is
   /// true for the first few objects of a group, since a request costs less there than destinations that no caller reads. Further requests
   /// indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
-    if !faults.areFiredInBatches || group.hasTooManyTargets { return true }
+    if !faults.areFiredInBatches || group.isAnsweredAlone { return true }
     return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

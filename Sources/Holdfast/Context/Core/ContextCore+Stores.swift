@@ -44,6 +44,9 @@ extension ContextCore {
     key >= 0 && places.count > 0 && storeCoordinator.storeSet.store(ofKey: key) == nil
   }
 
+  /// Whether two saved objects are of the same store.
+  func areInOneStore(_ key: ObjectKey, _ other: ObjectKey) -> Bool { places.count < 2 || StackKey.place(key) == StackKey.place(other) }
+
   /// Turns objects of stores removed since the last call into faults without a row. Objects with changes keep them until a rollback.
   ///
   /// Call it only at the start of a public request, when no pointers into rows are in use.

@@ -66,8 +66,8 @@ final class RowGroup {
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
   /// The rows by key, when a row was first looked up.
   @exclusivity(unchecked) private var rowsByKey: HashTable<KeyedRow>?
-  /// Whether the store refused to return the destinations of all rows at once.
-  @exclusivity(unchecked) var hasTooManyTargets = false
+  /// Whether the destinations of all rows can't be read together: there are too many, or one of several stores can't be read.
+  @exclusivity(unchecked) var isAnsweredAlone = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
