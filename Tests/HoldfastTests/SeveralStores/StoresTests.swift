@@ -167,6 +167,25 @@ struct MemoryStoreContentsBox {
     try context.save()
   }
 
+  /// The bug: a fetch returned changed objects of a removed store, and threw an error if one of them hadn't been read.
+  @Test(arguments: StorePair.allCases) func aFetchLeavesOutChangedObjectsOfARemovedStore(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), setup = try pack.context()
+    let stays = setup.dog("stays"), changed = setup.dog("changed"), unread = setup.dog("unread")
+    for dog in [changed, unread] { try setup.assign(dog, to: pack.stores[1]) }
+    try setup.save()
+    let context = try pack.context(), read = try context.existingDog(changed.objectID)
+    let fault = try #require(try context.object(with: unread.objectID) as? Dog)
+    read.age = 9
+    read.friends.insert(fault)
+    #expect(fault.isFault && fault.isUpdated)
+    try pack.coordinator.remove(pack.stores[1])
+    let all = FetchRequest<Dog>()
+    #expect(try context.fetch(all).map(\.name) == ["stays"] && context.count(for: all) == 1)
+    #expect(try context.fetchObjectIDs(all) == [stays.objectID])
+    #expect(context.faultError == nil && read.age == 9 && read.isUpdated)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .missingStore)
+  }
+
   @Test(arguments: StorePair.allCases) func mergingKeepsUnsavedChangesOfARemovedStore(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context(), other = try pack.context()
     let dog = context.dog("changed")

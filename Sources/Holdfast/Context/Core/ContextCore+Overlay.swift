@@ -127,8 +127,11 @@ extension ContextCore {
       if !readsNewest && isDeleted(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    let pending = changes.objects.filter {
-      entities.contains($0.flags.entityIndex) && !$0.isDeleted && !$0.flags.contains(.detached)
+    let stores = storeCoordinator.storeSet
+    let pending = changes.objects.filter { object in
+      guard entities.contains(object.flags.entityIndex), !object.isDeleted, !object.flags.contains(.detached) else { return false }
+      // Objects of removed stores keep their changes, but aren't in results.
+      return object.objectKey < 0 || stores.store(ofKey: object.objectKey) != nil
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
