@@ -44,7 +44,8 @@ extension PersistentStoreCoordinator {
   ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.
   ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/stateUnavailable`` (134301) if transactions after the token
-  ///   were deleted, or the token isn't of this history: take the ``currentPersistentHistoryToken()``, then read the objects, and continue with it;
+  ///   were deleted, the token isn't of this history, or one of several stores has lost the history that the token includes: take the
+  ///   ``currentPersistentHistoryToken()``, then read the objects, and continue with it;
   ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history; others if a store can't be read. The error of
   ///   `isIncluded`.
   public func fetchHistory(
@@ -53,13 +54,24 @@ extension PersistentStoreCoordinator {
   ) throws -> PersistentHistory {
     precondition(limit ?? 0 >= 0, "The limit of a history request is negative.")
     var result = PersistentHistory(transactions: [], token: token ?? PersistentHistoryToken())
-    var found: [(store: PersistentStore, transactions: [HistoryTransaction])] = []
+    var found: [(store: PersistentStore, transactions: [HistoryTransaction])] = [], loss: StoreError?
     try refuseForeign(token, HistoryRequest.operation)
     try forEachHistory(HistoryRequest.operation) { store in
-      let answer = try store.monitored.answers.perform(
-        HistoryRequest(after: token?.states[store.identifier], since: date, author: author, limit: limit))
-      result.token.states[store.identifier] = answer.state
-      found.append((store, answer.transactions))
+      let after = token?.states[store.identifier]
+      do {
+        let answer = try store.monitored.answers.perform(HistoryRequest(after: after, since: date, author: author, limit: limit))
+        result.token.states[store.identifier] = answer.state
+        found.append((store, answer.transactions))
+      } catch let error as StoreError where error.code == .unsupportedRequest {
+        if after != nil { loss = loss ?? error }
+        throw error
+      }
+    }
+    if let loss {
+      throw StoreError(
+        .stateUnavailable, operation: HistoryRequest.operation, path: loss.path,
+        reason: "The store has lost the history of the token. Take the current token, then read the objects, and continue with it.",
+        cause: loss)
     }
     // Not in the requests, where errors are those of a store.
     let lists = try found.map { store, transactions -> ArraySlice<PersistentHistoryTransaction> in

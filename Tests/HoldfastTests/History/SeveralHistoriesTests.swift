@@ -106,6 +106,26 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the history of the other store was returned, as if the repaired store hadn't changed.
+  @Test(arguments: [HistoryStore.json, .xml, .binary]) func aTokenOfAStoreThatHasLostItsHistoryIsRefused(_ store: HistoryStore) throws {
+    let second = description(other(store), "second")
+    let former = try PersistentStoreCoordinator(model: Kennel.model, stores: [description(store, "first"), second])
+    let writer = try context(former)
+    for (number, place) in former.persistentStores.enumerated() { try writer.assign(writer.dog("Dog \(number)"), to: place) }
+    try writer.save()
+    let token = try former.currentPersistentHistoryToken()
+    try former.close()
+    let mended = store.description(store.path(folder, "mended"), .ifPresent)
+    try PersistentStoreCoordinator.repairPersistentStore(description(store, "first"), to: mended, model: Kennel.model)
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [mended, second])
+    let error = try #require(throws: StoreError.self) { try coordinator.fetchHistory(after: token) }
+    #expect(error.code == .stateUnavailable && error.path?.contains("mended") == true, "\(error)")
+    // The program does what the error advises.
+    let current = try coordinator.currentPersistentHistoryToken()
+    #expect(try coordinator.fetchHistory(after: current).transactions.isEmpty && coordinator.fetchHistory().transactions.count == 1)
+    try coordinator.close()
+  }
+
   @Test(arguments: [TestStore.memory, .weakest]) func aStoreWithoutAHistoryRefusesRequestsForIt(_ store: TestStore) throws {
     let context = try store.makePlace().context(), coordinator = context.persistentStoreCoordinator
     context.dog("Fido")
