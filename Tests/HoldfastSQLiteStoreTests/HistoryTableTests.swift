@@ -234,6 +234,44 @@ import Testing
     }
   }
 
+  /// Repairs the file. Returns what was found, and the new store.
+  private func repaired(_ name: String) throws -> (report: RepairReport, store: PersistentStoreCoordinator) {
+    let model = try HistoryModel.model(), store = StoreDescription.sqlite(at: folder.file(name))
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: path), to: store, model: model)
+    return (report, try PersistentStoreCoordinator(model: model, store: store))
+  }
+
+  /// A page with changes is lost, but no object.
+  ///
+  /// The bug: readers got the transactions without these changes.
+  @Test func aRepairedFileHasNoTransactionsThatLackChanges() throws {
+    let first = try coordinator(), start = try first.currentPersistentHistoryToken(), tokens = try [start] + HistoryModel.fill(first, 3)
+    let keys = try first.fetchHistory().changes.map(\.changedObjectID.key)
+    try first.close()
+    // An intact file keeps its history.
+    let intact = try repaired("intact.sqlite").store
+    #expect(try intact.fetchHistory(after: start).changes.map(\.changedObjectID.key) == keys)
+    #expect(try intact.currentPersistentHistoryToken() == tokens[3])
+    try intact.close()
+    let root = try #require(Int(SQL.rows(path, "SELECT rootpage FROM sqlite_master WHERE name = 'ACHANGE'")[0][0]))
+    let pageSize = try #require(Int(SQL.rows(path, "PRAGMA page_size")[0][0]))
+    var bytes = try TemporaryFolder.read(path)
+    for place in (root - 1) * pageSize..<root * pageSize { bytes[place] = 0 }
+    try TemporaryFolder.write(bytes, to: path)
+    let (report, mended) = try repaired("mended.sqlite")
+    #expect(report.objectCounts["Dog"] == 3 && report.notes.contains { $0.hasPrefix("The history of saves is empty") }, "\(report)")
+    #expect(try mended.fetchHistory().transactions.isEmpty)
+    for token in tokens {
+      let error = #expect(throws: StoreError.self) { try mended.fetchHistory(after: token) }
+      #expect(error?.code == .stateUnavailable)
+    }
+    let new = try mended.currentPersistentHistoryToken()
+    try HistoryModel.save("new", mended)
+    let history = try mended.fetchHistory(after: new)
+    #expect(history.transactions.map(\.transactionNumber) == [5] && history.changes.map(\.changeType) == [.insert])
+    try mended.close()
+  }
+
   @Test func transactionsOfOneStoreStayInTheirOrder() throws {
     var options = SQLiteStoreOptions()
     options.historyTracking = .always

@@ -82,6 +82,7 @@ struct FileRepair {
 
   /// Creates indexes, views and triggers, which come last so that no trigger runs, and completes the report.
   mutating func complete(_ result: Result) throws {
+    try removeIncompleteHistory()
     try createRest(result.schema)
     for name in refusedTables where tables[name] == nil {
       report.notes.append("The table \(name) isn't in the new file, because its definition is damaged.")
