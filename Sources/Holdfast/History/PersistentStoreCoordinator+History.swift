@@ -106,18 +106,25 @@ extension PersistentStoreCoordinator {
   ///   - token: The last transaction to delete in each store. Stores that it doesn't include keep their histories. Nothing is deleted from
   ///     a history in which it was already deleted. Nil for no limit.
   ///   - date: The time of the first transaction to keep. Nil for no limit; with NaN, nothing is deleted.
-  /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history.
+  /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history;
+  ///   ``/HoldfastStore/StoreError/Code/readOnly`` if all stores with a history are read-only. Among others, read-only stores keep theirs.
   @discardableResult
   public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
-    var count = 0
+    var count = 0, isAllowed = false, refusal: StoreError?
     try refuseForeign(token, HistoryDeletionRequest.operation)
     // No transaction is earlier than NaN. Stores that compare with it find none to keep, and would delete all.
     if let date, date.timeIntervalSinceReferenceDate.isNaN { return 0 }
     try forEachHistory(HistoryDeletionRequest.operation) { store in
       if let token, token.states[store.identifier] == nil { return }
       let request = HistoryDeletionRequest(upTo: token?.states[store.identifier], earlierThan: date)
-      count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
+      do {
+        count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
+        isAllowed = true
+      } catch let error as StoreError where error.code == .readOnly {
+        refusal = refusal ?? error
+      }
     }
+    if let refusal, !isAllowed { throw refusal }
     return count
   }
 

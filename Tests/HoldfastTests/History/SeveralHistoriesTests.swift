@@ -80,6 +80,25 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the read-only store threw, and the history of the second one could never be deleted.
+  @Test(arguments: HistoryStore.allCases) func deletionGoesOnBehindAReadOnlyStore(_ store: HistoryStore) throws {
+    let path = store.path(folder, "fixed"), filling = try PersistentStoreCoordinator(model: Kennel.model, store: store.description(path))
+    let first = try context(filling)
+    first.dog("Rex")
+    try first.save()
+    try filling.close()
+    let coordinator = try PersistentStoreCoordinator(
+      model: Kennel.model, stores: [store.description(path, isReadOnly: true), description(other(store), "second")])
+    let stores = coordinator.persistentStores, writer = try context(coordinator)
+    try writer.assign(writer.dog("Fido"), to: stores[1])
+    try writer.save()
+    #expect(try coordinator.deleteHistory(upTo: coordinator.currentPersistentHistoryToken()) == 1)
+    #expect(try coordinator.fetchHistory().transactions.map(\.storeIdentifier) == [stores[0].identifier])
+    try coordinator.remove(stores[1])
+    #expect(try #require(throws: StoreError.self) { try coordinator.deleteHistory(upTo: nil) }.code == .readOnly)
+    try coordinator.close()
+  }
+
   @Test(arguments: HistoryStore.allCases)
   func theHistoryOfAStoreThatATokenDoesNotIncludeIsReadFromTheStart(_ store: HistoryStore) throws {
     let added = description(other(store), "added"), former = try PersistentStoreCoordinator(model: Kennel.model, store: added)
