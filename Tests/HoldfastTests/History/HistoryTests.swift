@@ -340,6 +340,27 @@ import Testing
     #expect(try restored.fetchHistory().transactions.map(\.transactionNumber) == [1, 2, 3, 4])
   }
 
+  /// The bug: the token had no time, because its transaction was deleted, so the restored file skipped transactions.
+  @Test(arguments: HistoryStore.allCases) func theCurrentTokenOfAnEmptyHistoryIsRefusedByARestoredBackup(_ store: HistoryStore) throws {
+    let first = try store.coordinator(HistoryModel.model(), folder), backup = store.path(folder, "Backup")
+    _ = try HistoryModel.fill(first, 1)
+    try first.close()
+    try FileManager.default.copyItem(atPath: store.path(folder), toPath: backup)
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
+    _ = try HistoryModel.fill(coordinator, 2)
+    #expect(try coordinator.deleteHistory(upTo: nil) == 3)
+    let token = try coordinator.currentPersistentHistoryToken()
+    try HistoryModel.save("later", coordinator)
+    #expect(try coordinator.fetchHistory(after: token).transactions.map(\.transactionNumber) == [4])
+    try coordinator.close()
+    let restored = try PersistentStoreCoordinator(model: HistoryModel.model(), store: store.description(backup, .ifPresent))
+    _ = try HistoryModel.fill(restored, 3)
+    #expect(try #require(throws: StoreError.self) { try restored.fetchHistory(after: token) }.code == .stateUnavailable)
+    #expect(try #require(throws: StoreError.self) { try restored.deleteHistory(upTo: token) }.code == .stateUnavailable)
+    #expect(try restored.fetchHistory().transactions.map(\.transactionNumber) == [1, 2, 3, 4])
+    try restored.close()
+  }
+
   @Test(arguments: HistoryStore.allCases) func aFileWithHistoryKeepsItUnlessTheOptionsSayNever(_ store: HistoryStore) throws {
     let first = try store.coordinator(HistoryModel.model(), folder)
     _ = try HistoryModel.fill(first, 1)

@@ -37,7 +37,7 @@ public struct HistoryTokens {
   /// The token of the last transaction, for the answer to a request that continues after a token.
   ///
   /// If the last transaction was deleted, its time isn't known any more. The token of the request may still have it, and is returned then.
-  /// Without the time, the token would be valid in a copy of the store, too, whose transactions it would skip.
+  /// Without the time, a copy of the store that still has the transaction would refuse the token.
   ///
   /// - Throws: The errors of ``number(of:)``.
   public func current(after token: StateToken?) throws -> StateToken {
@@ -83,7 +83,8 @@ public struct HistoryTokens {
     let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
     let number = Int64(bitPattern: words[0])
     func isOther(_ time: Date) -> Bool { time.timeIntervalSinceReferenceDate.bitPattern != words[1] }
-    if try number < 0 || number > last || words[1] != 0 && time(number).map(isOther) == true {
+    // A token without a time was made when its transaction had been deleted, so a history that still has it is another copy.
+    if try number < 0 || number > last || time(number).map(isOther) == true {
       throw error(
         .stateUnavailable,
         "The token isn't of this history: an earlier version or another copy of the file has replaced it. Take the current token, "
