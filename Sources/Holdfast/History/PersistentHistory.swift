@@ -22,7 +22,7 @@ public struct PersistentHistoryTransaction: Sendable, Hashable {
   public var storeIdentifier: String
   /// The number of the transaction in its store. Later transactions have greater numbers.
   public var transactionNumber: Int64
-  /// The time of the save.
+  /// The time at which the save began.
   public var timestamp: Date
   /// The ``ManagedObjectContext/transactionAuthor`` of the context; nil if it had none.
   public var author: String?
