@@ -39,8 +39,8 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - token: The last position that the caller knows. Defaults to nil, for the entire history. Stores that it doesn't include are read from
   ///     the start, unless it includes none of them.
-  ///   - date: The earliest time of a transaction. Defaults to nil. The time is that at which the save began, so a transaction can be committed
-  ///     after later ones were fetched. To miss none, use a token.
+  ///   - date: The earliest time of a transaction. Defaults to nil. The time is that at which the save began, so a transaction can be
+  ///     committed after later ones were fetched. To miss none, use a token.
   ///   - author: The author of the transactions. Defaults to nil, for all.
   ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.
   ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
