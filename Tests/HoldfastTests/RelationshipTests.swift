@@ -299,15 +299,19 @@ import Testing
     #expect(error.coreDataCode == 133000)
   }
 
-  @Test(arguments: TestStore.withChild) func aRelationshipWithBoundsIsCountedWhenItIsTouched(_ store: TestStore) throws {
-    let model = try ManagedObjectModel(entities: [
+  /// A model of teams with two or three players.
+  private static func teams() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
       EntityDescription(
         "Team", attributes: [AttributeDescription("name", .string)],
         relationships: [.toMany("players", to: "Player", inverse: "team", minCount: 2, maxCount: 3)]),
       EntityDescription("Player", relationships: [.toOne("team", to: "Team", inverse: "players")]),
     ])
+  }
+
+  @Test(arguments: TestStore.withChild) func aRelationshipWithBoundsIsCountedWhenItIsTouched(_ store: TestStore) throws {
     let place = try store.makePlace()
-    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let coordinator = try PersistentStoreCoordinator(model: Self.teams(), store: place.description)
     let context = try ManagedObjectContext(coordinator: coordinator)
     let team = try context.insert(entityNamed: "Team")
     try team.setValue(.string("Blue"), forKey: "name")
@@ -336,5 +340,57 @@ import Testing
     for player in Array(try read.toMany(forKey: "players")).prefix(2) { other.delete(player) }
     let error = try #require(throws: PersistenceError.self) { try other.save() }
     #expect(error.coreDataCode == 1580 && error.property == "players" && error.objectID == team.objectID)
+  }
+
+  private final class Squad: ManagedObject {
+    override class var entityName: String { "Team" }
+    override func validate(_ value: PropertyValue, forKey key: String) throws {
+      if key == "players" { throw PersistenceError.invalid("The players are validated.") }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aRelationshipOfAChangedObjectIsValidatedIfItWasRead(_ store: TestStore) throws {
+    let coordinator = try PersistentStoreCoordinator(model: Self.teams(), store: try store.makePlace().description)
+    let setup = try ManagedObjectContext(coordinator: coordinator)
+    let teams = try (0..<2).map { _ in try setup.insert(entityNamed: "Team") }
+    for team in teams {
+      try team.setValue(.string("Blue"), forKey: "name")
+      for _ in 0..<2 { try team.toMany(forKey: "players").insert(setup.insert(entityNamed: "Player")) }
+    }
+    try setup.save()
+
+    // Two contexts add a player each, and exceed the maximum together.
+    let full = teams[0].objectID
+    let contexts = try (0..<2).map { _ in try ManagedObjectContext(coordinator: coordinator) }
+    let both = try contexts.map { try $0.existingObject(with: full) }
+    for team in both { #expect(try team.toMany(forKey: "players").count == 2) }
+    for (context, team) in zip(contexts, both) {
+      try team.toMany(forKey: "players").insert(context.insert(entityNamed: "Player"))
+      try context.save()
+    }
+    for (readsPlayers, hasSiblings) in [(true, false), (true, true), (false, true)] {
+      let context = try ManagedObjectContext(coordinator: coordinator)
+      let all = try hasSiblings ? context.fetch(FetchRequest<ManagedObject>(entityName: "Team")) : []
+      let team = try context.existingObject(with: full)
+      if readsPlayers { #expect(try team.toMany(forKey: "players").count == 4) }
+      try team.setValue(.string("Red"), forKey: "name")
+      if readsPlayers {
+        let error = try #require(throws: PersistenceError.self) { try context.save() }
+        #expect(error.coreDataCode == 1590 && error.property == "players" && error.objectID == full)
+      } else {
+        try context.save()
+      }
+      withExtendedLifetime(all) {}
+    }
+
+    // The rules of classes, too.
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [Squad.self])
+    let squad = try context.existingObject(with: teams[1].objectID)
+    try squad.setValue(.string("Green"), forKey: "name")
+    try context.save()
+    #expect(try squad.toMany(forKey: "players").count == 2)
+    try squad.setValue(.string("White"), forKey: "name")
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.coreDataCode == 1550 && error.property == "players")
   }
 }

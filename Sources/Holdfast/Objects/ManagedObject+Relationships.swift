@@ -240,6 +240,11 @@ extension ManagedObject {
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
+  /// Whether a to-many relationship was read, also together with those of siblings, or changed.
+  final func hasTouched(_ index: Int) -> Bool {
+    (toMany?[index].base ?? .untouched) != .untouched || group?.answer(index) != nil
+  }
+
   /// Whether the object is new. Its ID can be permanent. False for an object that is inserted again after others deleted it.
   private var wasNeverSaved: Bool { isInserted && !isInsertedAgain }
 

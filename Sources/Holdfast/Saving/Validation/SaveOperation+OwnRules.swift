@@ -46,7 +46,7 @@ enum OwnRules {
 
   /// Validates each property, if the class validates properties.
   ///
-  /// To-many relationships are validated only if they were read or changed. Values in external files were validated when they were saved,
+  /// To-many relationships are validated only if they were changed or read. Values in external files were validated when they were saved,
   /// and aren't read again.
   static func failuresOfProperties(_ object: ManagedObject) -> [PersistenceError] {
     guard object.context.bound.hooks(of: object).contains(.validateProperties) else { return [] }
@@ -55,8 +55,7 @@ enum OwnRules {
       property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)
     }
       + entity.toManyRelationships.flatMap { relationship in
-        object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
-          ? check(object, relationship.name) : []
+        object.isInserted || object.hasTouched(relationship.toManyIndex) ? check(object, relationship.name) : []
       }
       + entity.transientRelationships.flatMap { relationship in
         object.targets(relationship.toManyIndex).isEmpty ? [] : check(object, relationship.name)

@@ -32,7 +32,7 @@ extension SaveOperation {
 
   /// Whether a relationship was read or changed. Counts of other relationships aren't validated.
   func isTouched(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
-    object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
+    object.isInserted || object.hasTouched(relationship.toManyIndex)
   }
 
   /// A to-many relationship of an object. It contains the object's key instead of a reference, because the object may be released
