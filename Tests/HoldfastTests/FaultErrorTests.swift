@@ -247,6 +247,57 @@ import Testing
     withExtendedLifetime(same) {}
   }
 
+  private final class Route: ManagedObject {
+    var meter: Meter? {
+      get { toOne(0) }
+      set { setToOne(0, newValue) }
+    }
+    override func validate(_ value: PropertyValue, forKey key: String) throws {
+      if value.objects?.count == 9 { throw PersistenceError.invalid("There are 9 stops.") }
+    }
+    override func validateForUpdate() throws {
+      if meter?.total == 0 { throw PersistenceError.invalid("The meter is at 0.") }
+    }
+    override class var properties: [PropertyBinding] { [.toOne("meter", \Route.meter, slot: 0)] }
+  }
+
+  @Test(arguments: TestStore.allCases) func whatValidationCouldNotReadIsNotReportedAsInvalid(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Meter", attributes: [AttributeDescription("total", .integer64)]),
+      EntityDescription(
+        "Route", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toOne("meter", to: "Meter", inverse: nil), .toMany("stops", to: "Stop", inverse: "route")]),
+      EntityDescription("Stop", relationships: [.toOne("route", to: "Route", inverse: "stops")]),
+    ])
+    let place = try store.makePlace(model: model, classes: [Meter.self, Route.self]), first = try place.context()
+    let meter = first.insert(Meter.self), saved = first.insert(Route.self)
+    (meter.total, saved.meter) = (100, meter)
+    try first.save()
+    let (context, failing) = try place.faulty()
+    let route = try #require(try context.fetch(FetchRequest<Route>()).first)
+    context.persistentStoreCoordinator.rowCache.removeAll()
+
+    // A method of the class reads another object.
+    try route.setValue(.string("West"), forKey: "name")
+    failing.fail(.rows, with: Self.busy)
+    failing.fail(.beginRead, with: Self.busy)
+    let refused = try #require(throws: PersistenceError.self) { try context.save() }
+    failing.clear()
+    #expect(refused.code == .unreadValues && (refused.cause as? StoreError)?.code == .locked)
+    context.acknowledgeFaultErrors()
+    try context.save()
+
+    // The save reads the value that a method validates.
+    let stop = try context.insert(entityNamed: "Stop")
+    try stop.setValue(.objectID(route.objectID), forKey: "route")
+    failing.fail(.relationships, with: Self.busy)
+    let failed = #expect(throws: StoreError.self) { try context.save() }
+    failing.clear()
+    #expect(failed?.code == .locked && stop.isInserted)
+    try context.save()
+    #expect(try route.toMany(forKey: "stops").count == 1)
+  }
+
   @Test(arguments: TestStore.allCases) func aDeletedRowRefusesNoSave(_ store: TestStore) throws {
     let scene = try scene(store)
     let other = try scene.other()

@@ -4,15 +4,19 @@ extension SaveOperation {
   /// Calls the validation methods of the objects, before the changes are collected.
   ///
   /// The methods may read the graph. Changes that they make are saved, but the methods aren't called again to check them.
+  ///
+  /// - Throws: The error of a property that can't be read.
   func callValidation() throws {
     if !context.bound.validatesObjects { return }
     for object in context.changes.objects where !context.bound.hooks(of: object).isDisjoint(with: .validate) {
       if object.isDeleted {
         if !object.isInserted { ownFailures += OwnRules.failures(object) { try object.validateForDelete() } }
       } else if object.isInserted {
-        ownFailures += OwnRules.failures(object) { try object.validateForInsert() } + OwnRules.failuresOfProperties(object)
+        ownFailures += OwnRules.failures(object) { try object.validateForInsert() }
+        ownFailures += try OwnRules.failuresOfProperties(object)
       } else if object.isUpdated {
-        ownFailures += OwnRules.failures(object) { try object.validateForUpdate() } + OwnRules.failuresOfProperties(object)
+        ownFailures += OwnRules.failures(object) { try object.validateForUpdate() }
+        ownFailures += try OwnRules.failuresOfProperties(object)
       }
     }
     try processPendingChanges()
@@ -48,24 +52,30 @@ enum OwnRules {
   ///
   /// To-many relationships are validated only if they were changed or read. Values in external files were validated when they were saved,
   /// and aren't read again.
-  static func failuresOfProperties(_ object: ManagedObject) -> [PersistenceError] {
+  ///
+  /// - Throws: The error of a property that can't be read.
+  static func failuresOfProperties(_ object: ManagedObject) throws -> [PersistenceError] {
     guard object.context.bound.hooks(of: object).contains(.validateProperties) else { return [] }
     let entity = object.entity
-    return zip(entity.slotIndexes, entity.slots).flatMap { slot, property in
-      property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)
+    var failures: [PersistenceError] = []
+    for (slot, property) in zip(entity.slotIndexes, entity.slots) where !(property.allowsExternalData && object.readRow.isExternal(slot)) {
+      failures += try check(object, property.name)
     }
-      + entity.toManyRelationships.flatMap { relationship in
-        object.isInserted || object.hasTouched(relationship.toManyIndex) ? check(object, relationship.name) : []
-      }
-      + entity.transientRelationships.flatMap { relationship in
-        object.targets(relationship.toManyIndex).isEmpty ? [] : check(object, relationship.name)
-      }
-      + entity.transientAttributes.flatMap { attribute in
-        object.hasTransient(attribute.index) && (try? object.transientValue(attribute)) != nil ? check(object, attribute.name) : []
-      }
+    for relationship in entity.toManyRelationships where object.isInserted || object.hasTouched(relationship.toManyIndex) {
+      failures += try check(object, relationship.name)
+    }
+    for relationship in entity.transientRelationships where !object.targets(relationship.toManyIndex).isEmpty {
+      failures += try check(object, relationship.name)
+    }
+    for attribute in entity.transientAttributes
+    where object.hasTransient(attribute.index) && (try? object.transientValue(attribute)) != nil {
+      failures += try check(object, attribute.name)
+    }
+    return failures
   }
 
-  private static func check(_ object: ManagedObject, _ name: String) -> [PersistenceError] {
-    failures(object, name) { try object.validate(object.value(forKey: name), forKey: name) }
+  private static func check(_ object: ManagedObject, _ name: String) throws -> [PersistenceError] {
+    let value = try object.value(forKey: name)
+    return failures(object, name) { try object.validate(value, forKey: name) }
   }
 }

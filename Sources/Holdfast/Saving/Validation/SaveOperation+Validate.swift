@@ -10,7 +10,10 @@ extension SaveOperation {
       for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }
-    if !failures.isEmpty { throw PersistenceError.together(failures) }
+    if failures.isEmpty { return }
+    // Validation methods may have refused placeholders.
+    try context.refuseUnreadValues()
+    throw PersistenceError.together(failures)
   }
 
   private func validateWritten(_ failures: inout [PersistenceError]) {
