@@ -151,6 +151,50 @@ import Testing
     #expect(try other.count(for: FetchRequest<Dog>()) == 4)
   }
 
+  /// Reports a conflict of an object in each save, when the deadline of the save has passed.
+  private final class ContendedStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let state = Mutex((id: ManagedObjectID?.none, attempts: 0))
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    /// The number of conflicts so far.
+    var attempts: Int { state.withLock { $0.attempts } }
+
+    func contend(for id: ManagedObjectID?) { state.withLock { $0.id = id } }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      guard let id = state.withLock({ $0.id }) else { return try base.prepare(request, options: options) }
+      state.withLock { $0.attempts += 1 }
+      if let deadline = options.deadline { while ContinuousClock.now <= deadline { usleep(1000) } }
+      throw StoreError(
+        .conflict, operation: "save", reason: "The test says so.",
+        conflicts: [SaveConflict(objectID: id, expectedVersion: 1, persisted: nil)])
+    }
+  }
+
+  @Test func theAttemptsOfASaveWithConflictsShareItsDeadline() throws {
+    let place = try TestStore.memory.makePlace(), ids = try makeDogs(place)
+    let found = Mutex<ContendedStore?>(nil)
+    let (context, _) = try place.recording { base in
+      let store = ContendedStore(base)
+      found.withLock { $0 = store }
+      return store
+    }
+    let store = try #require(found.withLock { $0 }), dog = try #require(try context.existingObject(with: ids[0]) as? Dog)
+    dog.age = 4
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    context.requestTimeout = .milliseconds(50)
+    store.contend(for: dog.objectID)
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .timedOut && store.attempts <= 1 && context.hasChanges, "\(store.attempts) attempts")
+    store.contend(for: nil)
+    context.requestTimeout = nil
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
+    #expect((try other.existingObject(with: ids[0]) as? Dog)?.age == 4)
+  }
+
   @Test(arguments: TestStore.allCases) func aFaultWithoutTimeLeftIsUnreadAndReadLater(_ store: TestStore) throws {
     let place = try store.makePlace(), ids = try makeDogs(place)
     let (context, noted) = try open(place)

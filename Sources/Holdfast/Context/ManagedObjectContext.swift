@@ -66,9 +66,9 @@ public final class ManagedObjectContext {
   /// The maximum duration of a fetch, a save, or the reading of a fault. Defaults to nil, for no maximum.
   ///
   /// After this time, the fetch or save throws ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/timedOut``. Nothing
-  /// was saved then. The time of a save includes its wait for other saves of the same store. If a fault can't be read in time,
-  /// ``faultErrorPolicy`` applies. A save can take longer, because a commit or the writing of a file isn't interrupted. Each fault that a
-  /// save or a callback reads has a time limit of its own.
+  /// was saved then. The time of a save includes its wait for other saves of the same store, and its attempts after conflicts. If a fault
+  /// can't be read in time, ``faultErrorPolicy`` applies. A save can take longer, because a commit or the writing of a file isn't
+  /// interrupted. Each fault that a save or a callback reads has a time limit of its own.
   public var requestTimeout: Duration? {
     get { core.requests.timeout }
     set { core.requests.timeout = newValue }

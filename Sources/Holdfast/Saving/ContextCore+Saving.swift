@@ -32,10 +32,12 @@ extension ContextCore {
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
     var retryCount = 0, limit = ContextCore.mergeLimit
+    // All attempts have the same deadline.
+    let options = requests.ofOthers
     while true {
       // Objects that were awakened after an attempt may have saved the context or rolled it back.
       if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
-      let operation = SaveOperation(self, calledCount: calledCount)
+      let operation = SaveOperation(self, calledCount: calledCount, options: options)
       do {
         try whileSaving {
           saving.isCallingFirst = true

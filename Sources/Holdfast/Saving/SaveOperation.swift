@@ -51,11 +51,12 @@ final class SaveOperation {
   /// The number of objects in the context's list of changes whose `willSave` has been called, also before conflicts were resolved.
   private(set) var calledCount: Int
 
-  init(_ context: ContextCore, calledCount: Int = 0) {
+  /// - Parameter options: The deadline of the save. Defaults to that of a save that begins now.
+  init(_ context: ContextCore, calledCount: Int = 0, options: RequestOptions? = nil) {
     self.context = context
     self.calledCount = calledCount
     origin = SaveOrigin(author: context.requests.author, contextName: context.requests.label)
-    options = context.requests.ofOthers
+    self.options = options ?? context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
   }
 
