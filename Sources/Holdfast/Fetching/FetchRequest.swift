@@ -105,7 +105,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// The sort order; when empty, objects come in any order.
   ///
   /// With a limit or offset, the object ID breaks ties, so that the order is total. Among several stores, objects of the store that was
-  /// added first come first. Objects that were never saved come last, in the order of their insertion.
+  /// added first come first. Objects with temporary IDs come last, in the order of their insertion.
   public var sortDescriptors: [FetchSortDescriptor<Result>] {
     get { sorts.map { FetchSortDescriptor($0) } }
     set { sorts = newValue.map { $0.term } }

@@ -59,6 +59,19 @@ import Testing
     #expect(spot.hits == 0)
   }
 
+  @Test(arguments: TestStore.allCases) func valuesStayWhenChangesOfOthersAreMerged(_ store: TestStore) throws {
+    let context = try store.makeAtlas().context(), spot = context.spot("A")
+    try context.save()
+    spot.hits = 1
+    try context.save()
+    context.automaticallyMergesChanges = true
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Spot.self])
+    try #require(try other.spot(named: "A")).name = "B"
+    try other.save()
+    try context.processPendingChanges()
+    #expect(spot.isFault && spot.name == "B" && spot.hits == 1)
+  }
+
   @Test func settingOneGivesAFaultItsRow() throws {
     let place = try TestStore.sqlite.makeAtlas(), context = try place.context()
     context.spot("A").near = context.spot("B")
