@@ -108,6 +108,23 @@ import Testing
     #expect(try scene.fido.value(forKey: "age") == .int16(3))
   }
 
+  @Test(arguments: TestStore.allCases) func valuesAtTheEndOfAPathThrowTheErrorOfEachStep(_ store: TestStore) throws {
+    let scene = try scene(store)
+    scene.failing.fail(.relationships, with: Self.busy)
+    #expect(throws: StoreError.self) { try scene.ann.value(forKeyPath: "dogs.@count") }
+    scene.failing.clear()
+    scene.failNextRead()
+    #expect(throws: StoreError.self) { try scene.fido.value(forKeyPath: "owner.name") }
+    scene.failing.clear()
+    scene.failNextRead()
+    #expect(throws: StoreError.self) { try scene.fido.setValue(.string("Oslo"), forKeyPath: "owner.city") }
+    scene.failing.clear()
+    // No placeholder was returned, so nothing needs to be acknowledged.
+    try scene.fido.setValue(.string("Bergen"), forKeyPath: "owner.city")
+    try scene.context.save()
+    #expect(try scene.ann.value(forKeyPath: "dogs.@count") == .int64(1) && scene.ann.city == "Bergen")
+  }
+
   @Test(arguments: TestStore.allCases) func aToManyRelationshipThatCannotBeReadRefusesSavesToo(_ store: TestStore) throws {
     let scene = try scene(store), context = scene.context
     scene.failing.fail(.relationships, with: Self.busy)

@@ -183,26 +183,28 @@ extension ManagedObject {
   /// the names, `"departments.employees.name"` a list for each department. `@count` after a to-many relationship returns the number of its
   /// objects: `"employees.@count"`. Elements of composite attributes follow their names: `"home.latitude"`.
   ///
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` and the name that an entity doesn't have.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` and the name that an entity doesn't have;
+  ///   ``/HoldfastStore/StoreError`` if an object or a relationship on the path can't be read.
   public final func value(forKeyPath path: String) throws -> PropertyValue {
-    try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
+    return try context.throwingFaultErrors { try value(at: names, of: path) }
   }
 
   /// Sets the value at the end of a path of to-one relationships, which may end in an element of a composite attribute.
   ///
   /// - Throws: The same errors as ``setValue(_:forKey:)-(StoreValue,_)``, and ``PersistenceError`` with code
-  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil.
+  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil; ``/HoldfastStore/StoreError`` if it can't be read.
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
-    let (object, key) = try owner(ofKeyPath: path)
+    let (object, key) = try context.throwingFaultErrors { try owner(ofKeyPath: path) }
     try object.setValue(value, forKey: key)
   }
 
   /// Sets the to-many relationship at the end of a path of to-one relationships.
   ///
   /// - Throws: The same errors as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``PersistenceError`` with code
-  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil.
+  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil; ``/HoldfastStore/StoreError`` if it can't be read.
   public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
-    let (object, key) = try owner(ofKeyPath: path)
+    let (object, key) = try context.throwingFaultErrors { try owner(ofKeyPath: path) }
     try object.setValue(objects, forKey: key)
   }
 
