@@ -46,6 +46,35 @@ import Testing
     }
   }
 
+  private final class Page: ManagedObject {
+    var calls: [String] = []
+    override func awakeFromInsert() { calls.append("awakeFromInsert") }
+    override func prepareForDeletion() { calls.append("prepareForDeletion") }
+    override func willSave() { calls.append("willSave") }
+    override func validateForInsert() throws { calls.append("validateForInsert") }
+    override func validateForDelete() throws { calls.append("validateForDelete") }
+    override func didSave() { calls.append("didSave") }
+  }
+
+  @Test func theCallbacksOfASaveRunInTheChildAndInTheParent() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Page", attributes: [AttributeDescription("name", .string, isOptional: true)])
+    ])
+    let parent = try TestStore.memory.makePlace(model: model, classes: [Page.self]).context(), child = ManagedObjectContext(parent: parent)
+    let mine = child.insert(Page.self)
+    try child.save()
+    let theirs = try #require(parent.registeredObject(for: mine.objectID) as? Page)
+    #expect(mine.calls == ["awakeFromInsert", "willSave", "validateForInsert", "didSave"] && theirs.calls.isEmpty)
+    try parent.save()
+    #expect(theirs.calls == ["willSave", "validateForInsert", "didSave"])
+    (mine.calls, theirs.calls) = ([], [])
+    child.delete(mine)
+    try child.save()
+    try parent.save()
+    #expect(mine.calls == ["prepareForDeletion", "willSave", "validateForDelete", "didSave"])
+    #expect(theirs.calls == ["willSave", "validateForDelete", "didSave"])
+  }
+
   @Test(arguments: TestStore.allCases) func aSavePushesChangesOneLevelUp(_ store: TestStore) throws {
     let family = try Family(store), child = family.child
     let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try child.one(Dog.self) { $0.name == "Rex" })
