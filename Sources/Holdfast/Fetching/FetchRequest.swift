@@ -61,7 +61,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   @usableFromInline var sorts: [SortTerm]
   /// The number of objects to skip. Defaults to 0.
   public var fetchOffset: Int
-  /// The maximum number of objects; nil, the default, for no limit.
+  /// The maximum number of objects; nil, the default, for no limit. With 0, which is no limit in Core Data, there are none.
   public var fetchLimit: Int?
   /// Whether the result reflects unsaved changes of the context. Defaults to true.
   public var includesPendingChanges = true
