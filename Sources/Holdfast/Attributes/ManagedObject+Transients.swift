@@ -14,8 +14,9 @@ extension ManagedObject {
   /// }
   /// ```
   ///
-  /// New objects start with the model's default. Turning an object into a fault discards the value. Saves, rollbacks and refreshes that
-  /// merge changes keep it. Reading or writing the value of a fault first reads the row, so that ``awakeFromFetch()`` can set it.
+  /// New objects start with the model's default. Turning an object into a fault discards the value. Saves, rollbacks, refreshes that merge
+  /// changes, and merges of what others have saved keep it. Reading or writing the value of a fault first reads the row, so that
+  /// ``awakeFromFetch()`` can set it.
   ///
   /// Setting a value marks the object as changed, as in Core Data, except in `awakeFromFetch()`. A save in which only transient values
   /// changed calls `willSave` and `didSave` but sends no request to a store. A value that was set with another Swift type reads as nil.
