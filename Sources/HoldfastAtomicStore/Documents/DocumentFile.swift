@@ -98,7 +98,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
   /// Throws if the format doesn't return the records that it wrote. The digest wouldn't detect that, and the next save would lose them.
   private func check(_ bytes: [UInt8], _ records: [DocumentRecord]) throws {
     let decoded: [DocumentRecord]
-    do { decoded = try records(in: bytes) } catch {
+    do { decoded = try self.records(in: bytes) } catch {
       throw unstorable("The \(storeType) format can't read what it wrote. Correct its functions.", error)
     }
     guard let difference = DocumentRecord.firstDifference(records, decoded) else { return }
