@@ -41,7 +41,7 @@ import Testing
   }
 
   /// Counting memory takes a lock that all connections of the process share.
-  @Test func memoryIsNotCounted() async {
+  @Test(.ownThreads) func memoryIsNotCounted() async {
     await #expect(processExitsWith: .success) {
       try SQLiteLibrary.start()
       var database: OpaquePointer?
