@@ -86,6 +86,19 @@ import Testing
     }
   }
 
+  /// Gives the other people a city when it gets its row.
+  final class Mover: ManagedObject {
+    override class var entityName: String { "Person" }
+    var name: String { self[Person.Slot.name] }
+    var city: String? {
+      get { self[Person.Slot.city] }
+      set { self[Person.Slot.city] = newValue }
+    }
+    override func awakeFromFetch() {
+      for case let person as Mover in managedObjectContext.registeredObjects where person !== self { person.city = "moved by \(name)" }
+    }
+  }
+
   private func place(_ store: TestStore, _ type: ManagedObject.Type, dogs count: Int = 3) throws -> TestStore.Place {
     let place = try store.makePlace(classes: [type]), context = try place.context()
     let dogs = try (0..<count).map { number in
@@ -392,6 +405,35 @@ import Testing
     new.name = "new"
     try context.save()
     #expect(new.age == 1 && new.greeting == nil && context.heardCalls.isEmpty)
+  }
+
+  /// Stores whose rows aren't in memory read both owners together. Bob changes Ann, whose row others have deleted.
+  ///
+  /// The bug: the empty row that all missing objects share took the place of Ann's own row, and was changed and freed as such.
+  @Test(arguments: TestStore.allCases) func anAwakenedObjectMayChangeTheMissingOneThatIsRead(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), theirs = try place.context()
+    for dog in try theirs.fetch(FetchRequest<Dog>()) where dog.name == "Rex" {
+      dog.owner = try theirs.fetch(FetchRequest<Person>()).first { $0.name == "Bob" }
+    }
+    try theirs.save()
+    let context = try ManagedObjectContext(coordinator: place.coordinator(), classes: [Mover.self])
+    let byName = [FetchSortDescriptor<ManagedObject>(SortTerm("name"))]
+    let dogs = try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog", sortedBy: byName))
+    let people = try dogs.map { dog -> Mover in
+      let owner: Mover? = dog.toOne(Dog.Slot.owner)
+      return try #require(owner)
+    }
+    for person in try theirs.fetch(FetchRequest<Person>()) where person.name == "Ann" { theirs.delete(person) }
+    try theirs.save()
+    let ann = people[0], bob = people[1]
+    #expect(ann.isFault && bob.isFault && ann.name == "" && ann.isInaccessible)
+    #expect(bob.name == "Bob" && ann.city == "moved by Bob" && ann.isUpdated)
+    ann.city = "a city whose name is long enough to need a larger row of its own: " + String(repeating: "Llanfair", count: 40)
+    #expect(ann.city?.hasSuffix("Llanfair") == true && ann.isUpdated)
+    context.rollback()
+    #expect(!context.hasChanges && ann.city == nil && ann.isInaccessible && bob.name == "Bob")
+    // The shared row is still empty.
+    #expect(try (theirs.object(with: ann.objectID) as? Person)?.city == nil)
   }
 
   /// The save reads unloaded objects whose links changed. They are awakened after it, and their own changes are kept.

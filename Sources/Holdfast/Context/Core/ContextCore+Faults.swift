@@ -20,6 +20,8 @@ extension ContextCore {
           "A \(entities[object.flags.entityIndex].name) became a fault in awakeFromFetch() each of \(readCount) times. Don't refresh an object "
             + "in its own awakeFromFetch().")
       }
+      // A sibling that was awakened may have read and changed it, so it may have a row of its own.
+      if let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
       faults.errors.latest = PersistenceError(
         .missingObject, objectID: object.id,
