@@ -801,9 +801,28 @@ extension TestStore.Place {
   @Test func `copying a value to another slot of the same row doesn't read moved memory`() throws {
     let context = try TestStore.memory.makePlace().context()
     let dog = context.dog(String(repeating: "woof ", count: 100))
-    dog.withUTF8(Dog.Slot.name) { dog.setBytes(Dog.Slot.notes, $0) }
-    dog.withUTF8(Dog.Slot.name) { dog.setBytes(Dog.Slot.photo, $0) }
+    dog.setBytes(Dog.Slot.notes, dog.readRow.bytes(Dog.Slot.name))
+    dog.setBytes(Dog.Slot.photo, dog.readRow.bytes(Dog.Slot.name))
     #expect(dog.notes == dog.name && dog.photo == Data(dog.name.utf8))
+  }
+
+  /// The bug: the memory of the bytes was freed, and the second dog got it.
+  @Test func `bytes of a text stay valid while a closure that reads them sets, saves and refreshes`() throws {
+    let context = try TestStore.memory.makePlace().context()
+    let text = String(repeating: "woof ", count: 40), dog = context.dog(text)
+    dog.withUTF8(Dog.Slot.name) { bytes in
+      dog.name = String(repeating: "a longer name ", count: 400)
+      let other = context.dog(String(repeating: "meow ", count: 40))
+      #expect(bytes.elementsEqual(text.utf8) && other.name.hasPrefix("meow"))
+    }
+    try context.save()
+    let name = dog.name
+    try dog.withUTF8(Dog.Slot.name) { bytes in
+      dog.name = "Rex"
+      try context.save()
+      try context.refresh(dog, mergeChanges: false)
+      #expect(bytes.elementsEqual(name.utf8) && dog.name == "Rex")
+    }
   }
 
   /// The bug: objects of a background task stayed in memory when the task's save threw an error.

@@ -18,11 +18,20 @@ extension ManagedObject {
 
   /// Calls a closure with the UTF-8 bytes of the text in a slot, without creating a `String`.
   ///
+  /// The bytes are valid until the closure returns, also if it changes, refreshes or saves the object. If the object has unsaved changes,
+  /// they are a copy.
+  ///
   /// - Returns: The closure's result. Its bytes are empty if the slot has no value.
   @inlinable public final func withUTF8<Result>(_ slot: SlotIndex, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     checkSlot(slot, .inBytes)
-    return try body(row(for: slot).bytes(slot))
+    let bytes = row(for: slot).bytes(slot)
+    guard let owner = sealedRowOwner else { return try [UInt8](bytes).withUnsafeBytes(body) }
+    defer { withExtendedLifetime(owner) {} }
+    return try body(bytes)
   }
+
+  /// What keeps the object's row in memory; nil if the row is the object's own, or an empty one.
+  @usableFromInline final var sealedRowOwner: AnyObject? { flags.contains(.hasPrivateRow) ? nil : owner }
 
   // MARK: Writing
 
