@@ -25,6 +25,16 @@ private final class CountedPerson: ManagedObject {
   deinit { CountedPerson.livingCount.withLock { $0 -= 1 } }
 }
 
+/// A dog class whose initializer sets a property.
+private final class HastyDog: ManagedObject {
+  override class var entityName: String { "Dog" }
+  override class var properties: [PropertyBinding] { [] }
+  required init(_ seed: ManagedObjectSeed) {
+    super.init(seed)
+    self[Dog.Slot.name] = "Hasty"
+  }
+}
+
 /// A dog class that rolls its context back in `willSave`.
 private final class RollingBackDog: ManagedObject {
   override class var entityName: String { "Dog" }
@@ -822,6 +832,16 @@ extension TestStore.Place {
       try context.save()
       try context.refresh(dog, mergeChanges: false)
       #expect(bytes.elementsEqual(name.utf8) && dog.name == "Rex")
+    }
+  }
+
+  /// The bug: the value was lost, and the object counted as deleted. A fetched object changed the shared row of others.
+  @Test(.ownThreads) func `an initializer that sets a property traps`() async {
+    await #expect(processExitsWith: .failure) {
+      mustTrap {
+        let context = try TestStore.memory.makePlace(classes: [HastyDog.self]).context()
+        _ = context.insert(HastyDog.self)
+      }
     }
   }
 

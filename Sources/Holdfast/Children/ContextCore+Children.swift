@@ -79,7 +79,7 @@ extension ContextCore {
       }
     } else {
       let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
-      object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
+      object = makeObject(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
     }
     register(new: object, row)
     return object

@@ -102,7 +102,9 @@ extension ManagedObject {
     let entity = context.insertableEntity(of: Self.self)
     precondition(
       context.bound.classes[entity] == Self.self, "\(Self.self) isn't bound to its entity; \(context.bound.classes[entity]) is.")
-    self.init(context.seedForInsertion(entity))
+    let seed = context.seedForInsertion(entity)
+    self.init(seed)
+    context.checkInitializer(of: self, seed)
     context.register(new: self)
   }
 

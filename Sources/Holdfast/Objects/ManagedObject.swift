@@ -57,6 +57,9 @@ open nonisolated class ManagedObject {
   @exclusivity(unchecked) final var position: UInt32 = 0
 
   /// The context makes objects; use ``ManagedObjectContext/insert(_:)-(Object.Type)``.
+  ///
+  /// An override must not use the object's properties or relationships, which it doesn't have yet. It traps if it does. Use them in
+  /// ``awakeFromInsert()`` or ``awakeFromFetch()``.
   public required init(_ seed: ManagedObjectSeed) {
     context = seed.context
     objectKey = seed.key

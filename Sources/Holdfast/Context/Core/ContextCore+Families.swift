@@ -55,7 +55,7 @@ extension ContextCore {
   /// An object without values and outside the graph, used where a link references an object of a wrong entity.
   func strayObject(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
-    let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
+    let object = makeObject(ManagedObjectSeed(context: self, key: key, flags: flags))
     object.row = graph.emptyRow(entity)
     return object
   }

@@ -51,7 +51,7 @@ extension ContextCore {
   }
 
   private func insertObject(_ entity: EntityIndex) -> ManagedObject {
-    let object = bound.classes[entity].init(seedForInsertion(entity))
+    let object = makeObject(seedForInsertion(entity))
     register(new: object)
     object.awakeFromInsert()
     return object

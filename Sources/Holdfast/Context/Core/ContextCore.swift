@@ -84,9 +84,27 @@ import Synchronization
     registry.object(entity, key)
   }
 
+  /// Creates an object that isn't registered yet.
+  func makeObject(_ seed: ManagedObjectSeed) -> ManagedObject {
+    let object = bound.classes[seed.flags.entityIndex].init(seed)
+    checkInitializer(of: object, seed)
+    return object
+  }
+
+  /// Traps if the initializer of an object's class has used its properties. The object has had no row, so it has got an empty one.
+  @inline(__always) func checkInitializer(of object: ManagedObject, _ seed: ManagedObjectSeed) {
+    if object.flags.rawValue != seed.flags.rawValue { trapInInitializer(of: object) }
+  }
+
+  @inline(never) private func trapInInitializer(of object: ManagedObject) -> Never {
+    fatalError(
+      "The initializer of \(type(of: object)) used properties or relationships, which the object doesn't have yet. Use them in "
+        + "awakeFromInsert() or awakeFromFetch().")
+  }
+
   func make(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
     let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity))
-    let object = bound.classes[entity].init(seed)
+    let object = makeObject(seed)
     registry.insert(object)
     return object
   }
