@@ -21,7 +21,7 @@ struct HistoryReader {
   // MARK: Requests
 
   func transactions(_ request: HistoryRequest) throws -> HistoryTransactions {
-    let tokens = try tokens(), columns = try Columns(connection)
+    let tokens = try tokens(), columns = try Columns(store, connection)
     let after = try request.after.map { try tokens.number(of: $0) } ?? tokens.first - 1
     let texts = try HistoryTexts(connection)
     let names = [HistoryTexts.Name.author, .contextName, .processID, .bundleID].map(texts.expression).joined(separator: ", ")
@@ -72,10 +72,13 @@ struct HistoryReader {
   private struct Columns {
     let tombstoneCount: Int
     let hasValues: Bool
+    /// What the columns for values of deleted objects contain.
+    let plan: HistoryPlan
 
-    init(_ connection: SQLiteConnection) throws {
+    init(_ store: OpenStore, _ connection: SQLiteConnection) throws {
       tombstoneCount = try HistoryTables.tombstoneCount(connection)
       hasValues = try HistoryTables.hasValues(connection)
+      plan = try store.history.keptPlan(connection, store)
     }
   }
 
@@ -115,7 +118,7 @@ struct HistoryReader {
   ///
   /// Empty if another program has written them in a form that isn't known.
   private func tombstone(_ change: Int64, _ index: EntityIndex, _ known: Columns) throws -> [String: StoreValue] {
-    let preserved = plan.entities[index.rawValue].preserved, entity = store.model.entities[index]
+    let preserved = known.plan.entities[index.rawValue].preserved, entity = store.model.entities[index]
     if preserved.isEmpty || known.tombstoneCount < preserved.count { return [:] }
     let columns = entity.slotIndexes.map { slot in preserved.firstIndex(of: slot).map { "ZTOMBSTONE\($0)" } ?? "NULL" }
     let select = try connection.statement("SELECT 0, 1, \(columns.joined(separator: ", ")) FROM ACHANGE WHERE Z_PK = ?1")

@@ -31,7 +31,7 @@ final class HistoryState: Sendable {
   }
 
   /// The form of the history that a save writes; nil if it writes none. Call it in the save's transaction.
-  func texts(_ writer: SQLiteConnection) throws -> HistoryTexts? {
+  func texts(_ writer: SQLiteConnection, _ store: OpenStore) throws -> HistoryTexts? {
     let isOutdated = writer.files?.mayHaveOtherSchema() ?? true
     return try found.withLock { found in
       if !isOutdated {
@@ -45,9 +45,24 @@ final class HistoryState: Sendable {
       }
       let texts = try HistoryTexts(writer)
       // If the transaction is rolled back, what it has added is lost. So the next save looks again.
-      if try !complete(writer) { found = .present(texts) }
+      let isReplaced = try replaceModel(writer, store), isCompleted = try complete(writer)
+      if !isReplaced && !isCompleted { found = .present(texts) }
       return texts
     }
+  }
+
+  /// Whether the model in the file may preserve other values of deleted objects than the store's.
+  private var mayPreserveOthers: Bool { schema.missingEntities.isEmpty && TombstoneColumns.canDiffer(schema.model) }
+
+  /// Replaces the model in the file if it may preserve other values: it determines what the columns contain. Returns whether it did.
+  private func replaceModel(_ writer: SQLiteConnection, _ store: OpenStore) throws -> Bool {
+    mayPreserveOthers ? try MetadataChange(store: store).replaceModel(by: schema.model.canonicalJSON(), writer) : false
+  }
+
+  /// What the history has kept of deleted objects: the plan of the model in the file, which the next save replaces.
+  func keptPlan(_ connection: SQLiteConnection, _ store: OpenStore) throws -> HistoryPlan {
+    guard mayPreserveOthers, let model = try MetadataChange(store: store).otherModel(connection) else { return plan }
+    return HistoryPlan(model)
   }
 
   /// Adds the columns for preserved values, and the table of other values, that the tables of an earlier model lack. Returns whether any

@@ -32,7 +32,7 @@ final class HistoryWriter {
   /// - Returns: Nil if the file keeps no history, or the save isn't kept in it.
   static func begin(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> HistoryWriter? {
     if store.database.options.historyTracking == .never || !request.isKeptInHistory || request.isEmpty { return nil }
-    guard let texts = try store.history.texts(writer) else { return nil }
+    guard let texts = try store.history.texts(writer, store) else { return nil }
     let history = HistoryWriter(request, store, writer, texts)
     try history.readBefore()
     return history

@@ -26,13 +26,37 @@ struct MetadataChange {
       // Usually the model is unchanged, and no lock is taken.
       guard try read(writer).keepsOtherModel(than: bytes) else { return }
       try writer.begin(.immediate)
-      var record = try read(writer)
-      if record.keepsOtherModel(than: bytes) {
-        record.keep(store.model, bytes)
-        try write(record, writer)
-      }
+      _ = try replaceModel(by: bytes, writer)
       try writer.commit()
     }
+  }
+
+  /// Replaces the model in the file if it isn't the store's, in a transaction of the writer. Returns whether it wasn't.
+  ///
+  /// The values that the history has preserved of deleted objects move to the columns that they have in the store's model.
+  ///
+  /// - Parameter bytes: The store's model.
+  func replaceModel(by bytes: [UInt8], _ writer: SQLiteConnection) throws -> Bool {
+    var record = try read(writer)
+    guard record.keepsOtherModel(than: bytes) else { return false }
+    if let former = storedModel(record) { try TombstoneColumns(of: former, in: store).move(writer) }
+    record.keep(store.model, bytes)
+    try write(record, writer)
+    return true
+  }
+
+  /// The model in the file if it isn't the store's; nil if it is, or if the file has none with the same hashes.
+  func otherModel(_ connection: SQLiteConnection) throws -> ManagedObjectModel? {
+    let record = try read(connection)
+    return record.keepsOtherModel(than: try store.model.canonicalJSON()) ? storedModel(record) : nil
+  }
+
+  /// The model in the file; nil if it can't be read, or if another program has migrated the file since.
+  private func storedModel(_ record: MetadataRecord) -> ManagedObjectModel? {
+    guard let model = try? record.model(path: store.path), model.versionDigest == store.model.versionDigest,
+      model.layoutDigest == store.model.layoutDigest
+    else { return nil }
+    return model
   }
 
   /// Records the maximum number of changes in the history, in a transaction of the writer.

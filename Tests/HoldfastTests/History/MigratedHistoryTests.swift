@@ -193,4 +193,39 @@ import Testing
     #expect(try coordinator.fetchHistory(after: token).changes.map(\.tombstone).last == ["image": .data(images[0])])
     try coordinator.close()
   }
+
+  /// Version hashes and layouts don't show whether derived attributes are preserved, so the file isn't migrated. The bug: in SQLite, the
+  /// preserved name of a deleted object was the value of the other attribute.
+  @Test(arguments: HistoryStore.allCases, [true, false])
+  func keptValuesStayThoseOfTheirAttributesIfTheModelPreservesADerivedOneAsWell(_ store: HistoryStore, _ savesLast: Bool) throws {
+    func dogs(preservesCall: Bool) throws -> ManagedObjectModel {
+      var call = AttributeDescription.derived("call", .string, "uppercase:(name)"), name = AttributeDescription("name", .string)
+      (call.preservesValueInHistoryOnDeletion, name.preservesValueInHistoryOnDeletion) = (preservesCall, true)
+      return try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [call, name])])
+    }
+    func delete(_ name: String, _ coordinator: PersistentStoreCoordinator) throws {
+      let context = try HistoryModel.context(coordinator), dog = try HistoryModel.insert("Dog", name, context)
+      try context.save()
+      context.delete(dog)
+      try context.save()
+    }
+    func tombstones(_ coordinator: PersistentStoreCoordinator) throws -> [[String: StoreValue]] {
+      try coordinator.fetchHistory().changes.filter { $0.changeType == .delete }.map(\.tombstone)
+    }
+    let first = try store.coordinator(try dogs(preservesCall: false), folder)
+    try delete("Rex", first)
+    try first.close()
+    let second = try store.coordinator(try dogs(preservesCall: true), folder, .ifPresent)
+    let rex: [String: StoreValue] = ["name": .string("Rex")]
+    let fido: [String: StoreValue] = ["call": .string("FIDO"), "name": .string("Fido")]
+    #expect(try tombstones(second) == [rex])
+    try delete("Fido", second)
+    #expect(try tombstones(second) == [rex, fido])
+    try second.close()
+    let third = try store.coordinator(try dogs(preservesCall: false), folder, .ifPresent)
+    if savesLast { try delete("Bello", third) }
+    let names: [StoreValue?] = [.string("Rex"), .string("Fido"), .string("Bello")]
+    #expect(try tombstones(third).map { $0["name"] } == Array(names.prefix(savesLast ? 3 : 2)))
+    try third.close()
+  }
 }
