@@ -82,8 +82,8 @@ struct ObjectLinks {
   ///
   /// - Parameters:
   ///   - replacesAll: Whether to-one relationships without a destination are cleared in the other object.
-  ///   - replaces: Whether a to-one relationship of the other object, by its slot, gets the destination.
-  func connect(to other: ManagedObject, replacesAll: Bool, _ replaces: (SlotIndex) -> Bool) {
+  ///   - replaces: Whether a to-one relationship of the other object gets the destination.
+  func connect(to other: ManagedObject, replacesAll: Bool, _ replaces: (ManagedObjectModel.Relationship) -> Bool) {
     // The other object keeps its position in a list that it is in already.
     let entered = positions.filter { $0.owner.orderedList($0.index)?.contains(other.objectKey) == false }
     if replacesAll {
@@ -96,7 +96,7 @@ struct ObjectLinks {
       let destinations = former.map { $0 === object ? other : $0 }
       if relationship.isToMany {
         for destination in destinations { other.link(relationship.toManyIndex, destination) }
-      } else if relationship.isTransient || replaces(relationship.slot) {
+      } else if replaces(relationship) {
         other.setToOne(relationship, destinations[0])
       }
     }

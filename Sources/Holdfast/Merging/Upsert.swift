@@ -44,8 +44,9 @@ struct Upsert {
     merged[id] = remaining
     if remaining !== object { context.temporaryIDs.replace(object.objectKey, by: remaining.objectKey, root: object.plan.root) }
     for slot in slots { remaining.copy(slot, of: values.pointer) }
-    links.connect(to: remaining, replacesAll: resolution == .overwrite) { slot in
-      resolution.prefersObject || !remaining.readRow.isPresent(slot)
+    links.connect(to: remaining, replacesAll: resolution == .overwrite) { relationship in
+      if resolution.prefersObject { return true }
+      return relationship.isTransient ? remaining.toOne(relationship) == nil : !remaining.readRow.isPresent(relationship.slot)
     }
     if remaining !== object {
       copyTransients(to: remaining, resolution)

@@ -206,6 +206,34 @@ import Testing
     #expect(values == expected)
   }
 
+  /// The bug: the object in the context got the transient destination of the new one under each policy, and its own lost the link.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aTransientReferenceOfTheObjectInTheContextIsReplacedLikeAStoredOne(_ store: TestStore, _ policy: Policy) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Bed", relationships: [.toOne("dog", to: "Dog", inverse: "bed", isTransient: true)]),
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("chip", .integer64)],
+        relationships: [
+          .toOne("bed", to: "Bed", inverse: "dog", isTransient: true), .toOne("rest", to: "Bed", inverse: nil, isTransient: true),
+        ], uniquenessConstraints: [["chip"]]),
+    ])
+    let context = try store.makePlace(model: model, classes: []).context()
+    context.mergePolicy = policy.policy
+    let old = try context.insert(entityNamed: "Dog"), beds = try (0..<2).map { _ in try context.insert(entityNamed: "Bed") }
+    try old.setValue(7, forKey: "chip")
+    try context.save()
+    try old.setValue(beds[0], forKey: "bed")
+    let new = try context.insert(entityNamed: "Dog")
+    try new.setValue(7, forKey: "chip")
+    for name in ["bed", "rest"] { try new.setValue(beds[1], forKey: name) }
+    try context.save()
+    #expect(new.isInaccessible && !old.isInaccessible)
+    let (kept, lost) = policy.prefersOurs ? (beds[1], beds[0]) : (beds[0], beds[1])
+    #expect(try old.value(forKey: "bed").storeValue == .objectID(kept.objectID))
+    #expect(try old.value(forKey: "rest").storeValue == .objectID(beds[1].objectID))
+    #expect(try kept.value(forKey: "dog").storeValue == .objectID(old.objectID) && lost.value(forKey: "dog") == .single(.null))
+  }
+
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func severalNewObjectsWithTheSameValuesBecomeOne(_ store: TestStore, _ policy: Policy) throws {
     let place = try store.makePlace(), context = try place.context()
