@@ -177,6 +177,7 @@ struct RandomModel {
     if !isPlain && Int.random(in: 0..<5, using: &random) == 0 {
       var composite = Attribute(id: number(), name: name("c", &random), type: .composite, isOptional: Bool.random(using: &random))
       for _ in 0..<Int.random(in: 1...3, using: &random) { composite.elements.append(element(of: composite, &random)) }
+      if !composite.isOptional { Self.require(&composite.elements[0]) }
       entities[place].attributes.append(composite)
     } else {
       entities[place].attributes.append(attribute(&random))
@@ -201,6 +202,12 @@ struct RandomModel {
     (element.isExternal, element.isIndexed) = (false, false)
     if composite.isOptional { element.isOptional = true }
     return element
+  }
+
+  /// Makes an attribute required. A required composite needs an element that all objects have.
+  private static func require(_ attribute: inout Attribute) {
+    attribute.isOptional = false
+    if attribute.defaultValue == nil { attribute.defaultValue = types.first { [type = attribute.type] in $0.0 == type }?.1 }
   }
 
   private mutating func addPair(_ random: inout SeededGenerator) {
@@ -234,10 +241,9 @@ struct RandomModel {
       }
     case 6:
       changeAttribute(&random) { attributes, place, _ in
+        if attributes[place].elements.isEmpty { return Self.require(&attributes[place]) }
         attributes[place].isOptional = false
-        if attributes[place].elements.isEmpty && attributes[place].defaultValue == nil {
-          attributes[place].defaultValue = Self.types.first { $0.0 == attributes[place].type }?.1
-        }
+        Self.require(&attributes[place].elements[0])
       }
     case 7:
       changeAttribute(&random) { attributes, place, _ in
@@ -306,7 +312,7 @@ struct RandomModel {
     let new = self.element(of: entities[entity].attributes[place], &random), element = Int.random(in: elements.indices, using: &random)
     switch Int.random(in: 0..<3, using: &random) {
     case 0: elements.append(new)
-    case 1: if elements.count > 1 { elements.remove(at: element) }
+    case 1: if elements.count > 1 && elements[element].isOptional { elements.remove(at: element) }
     default:
       if elements[element].formerName == nil { elements[element].formerName = elements[element].name }
       elements[element].name = name

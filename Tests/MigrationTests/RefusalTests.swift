@@ -135,6 +135,36 @@ import Testing
     #expect(problem?.reason.contains(change.sentence) == true, "\(error?.problems ?? [])")
   }
 
+  /// The bug: the elements of optional composite attributes are optional, so the migration left objects that no save accepted.
+  @Test func whatACompositeAttributeRequiresNeedsADecision() throws {
+    typealias Element = AttributeDescription
+    func made(_ elements: [Element], isOptional: Bool? = true) throws -> ManagedObjectModel {
+      let home = isOptional.map { AttributeDescription.composite("home", "Place", isOptional: $0) }
+      return try model(
+        [EntityDescription("Owner", attributes: home.map { [$0] } ?? [])], composites: [CompositeDescription("Place", elements)])
+    }
+    let city = Element("city", .string), zip = Element("zip", .string)
+    let anyCity = Element("city", .string, isOptional: true), rome = Element("city", .string, isOptional: true, default: .string("Rome"))
+    let refused: [(old: ManagedObjectModel, new: ManagedObjectModel, path: String, sentence: String)] = [
+      (try made([city]), try made([city, zip]), "Owner.home.zip", "It is required and new"),
+      (try made([anyCity]), try made([city]), "Owner.home.city", "It becomes required"),
+      (try made([anyCity]), try made([anyCity], isOptional: false), "Owner.home", "It becomes required"),
+      (try made([anyCity], isOptional: nil), try made([anyCity], isOptional: false), "Owner.home", "It is required and new"),
+    ]
+    for (old, new, path, sentence) in refused {
+      let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }
+      #expect(error?.problems.map(\.path) == [path], "\(error?.problems ?? [])")
+      #expect(error?.problems.first?.reason.hasPrefix(sentence) == true, "\(error?.problems ?? [])")
+    }
+    let inferred: [(ManagedObjectModel, ManagedObjectModel)] = [
+      (try made([city, zip]), try made([city])),
+      (try made([city], isOptional: nil), try made([city])), (try made([city], isOptional: false), try made([city])),
+      (try made([anyCity], isOptional: false), try made([anyCity, Element("zip", .string, isOptional: true)], isOptional: false)),
+      (try made([rome], isOptional: nil), try made([rome], isOptional: false)),
+    ]
+    for (old, new) in inferred { #expect(throws: Never.self) { try MappingModel.inferred(from: old, to: new) } }
+  }
+
   @Test func aRequiredPropertyOfANewEntityNeedsNoDecision() throws {
     let walk = EntityDescription(
       "Walk", attributes: [AttributeDescription("miles", .integer16)],

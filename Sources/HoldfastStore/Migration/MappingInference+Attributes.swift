@@ -9,10 +9,12 @@ extension MappingInference {
     } else {
       match(old, new, entity, &sources)
     }
-    return entity.slots.enumerated().map { place, slot in
+    let values = entity.slots.enumerated().map { place, slot in
       guard case .attribute(let attribute) = slot else { return ValueMapping(source: nil, fallback: .null) }
       return value(attribute, sources[place], origin, "\(entity.name).\(attribute.name)")
     }
+    for composite in entity.composites { check(composite, of: entity, values, origin) }
+    return values
   }
 
   // MARK: Names
@@ -113,6 +115,53 @@ extension MappingInference {
     case (.integer16, .integer32), (.integer16, .integer64), (.integer32, .integer64), (.float, .double): return true
     default: return false
     }
+  }
+
+  // MARK: Composite attributes
+
+  /// Checks that a composite attribute of existing objects has what a save requires of it. Its elements were checked one by one, and are
+  /// optional if it is.
+  private mutating func check(
+    _ composite: ManagedObjectModel.CompositeAttribute, of entity: ManagedObjectModel.Entity, _ values: [ValueMapping],
+    _ origin: ManagedObjectModel.Entity
+  ) {
+    let elements = entity.attributes.filter { composite.slots.contains($0.slot) }
+    let isNew = elements.allSatisfy { values[$0.slot.rawValue].source == nil }
+    if composite.isOptional {
+      // Objects without a value of the attribute don't need its elements.
+      if isNew { return }
+      for element in elements where !element.declaration.isOptional && Self.isDirect(element, in: composite) {
+        let former = values[element.slot.rawValue].source.flatMap { Self.attribute($0, origin) }
+        if former?.declaration.isOptional == false { continue }
+        problem(
+          "\(entity.name).\(element.name)",
+          "It \(former == nil ? "is required and new" : "becomes required"), and existing objects can have a value of "
+            + "\(composite.name) without it. Make it optional, or use a plan with code.")
+      }
+    } else if !elements.isEmpty && !elements.contains(where: { Self.hasValue($0, values[$0.slot.rawValue], origin) }) {
+      problem(
+        "\(entity.name).\(composite.name)",
+        "It \(isNew ? "is required and new" : "becomes required"), and existing objects can have no value of any element. Give a new "
+          + "element a default value, make the attribute optional, or use a plan with code.")
+    }
+  }
+
+  private static func isDirect(_ element: ManagedObjectModel.Attribute, in composite: ManagedObjectModel.CompositeAttribute) -> Bool {
+    !element.name.utf8.dropFirst(composite.name.utf8.count + 1).contains(UInt8(ascii: "."))
+  }
+
+  private static func attribute(_ slot: SlotIndex, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Attribute? {
+    if case .attribute(let attribute) = entity.slots[slot] { attribute } else { nil }
+  }
+
+  /// Whether each existing object has a value of an element, or of another one of a composite attribute that was required before.
+  private static func hasValue(
+    _ element: ManagedObjectModel.Attribute, _ value: ValueMapping, _ origin: ManagedObjectModel.Entity
+  ) -> Bool {
+    guard element.isOptional else { return true }
+    guard let slot = value.source else { return value.fallback != .null }
+    return attribute(slot, origin)?.isOptional == false
+      || origin.composites.contains { !$0.isOptional && $0.slots.contains(slot) }
   }
 
   // MARK: Derived attributes
