@@ -4,6 +4,7 @@ import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import TestSupport
 import Testing
 
@@ -359,6 +360,27 @@ import Testing
       let error = try #require(throws: StoreError.self) { try attempt() }
       #expect(error.code == .readOnly, "\(error)")
     }
+    try PersistentStoreCoordinator.replacePersistentStore(other, withCopyOf: readOnly)
+    #expect(try images(other) == expected(seed: 1))
+    #expect(try images(source) == expected(seed: 1))
+  }
+
+  /// The bug: the copy answered these requests with the administration of the store for writing.
+  @Test(arguments: stores)
+  func `a copy of a description that is read-only refuses all changes`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1), other = try gallery(kind, "b.store", seed: 7)
+    let readOnly = source.readOnly(), metadata = try PersistentStoreCoordinator.metadata(for: source)
+    let model = try #require(try PersistentStoreCoordinator.cachedModel(for: readOnly))
+    for attempt in [
+      { try PersistentStoreCoordinator.destroyPersistentStore(readOnly) },
+      { try PersistentStoreCoordinator.replacePersistentStore(readOnly, withCopyOf: other) },
+      { try PersistentStoreCoordinator.setMetadata(["seed": .int64(2)], for: readOnly) },
+      { try readOnly.administration.perform(MigrationRequest(try MappingModel.inferred(from: model, to: model))) },
+    ] as [() throws -> Void] {
+      let error = try #require(throws: StoreError.self) { try attempt() }
+      #expect(error.code == .readOnly && error.path == folder.file("a.store"), "\(error)")
+    }
+    #expect(try PersistentStoreCoordinator.metadata(for: readOnly) == metadata)
     try PersistentStoreCoordinator.replacePersistentStore(other, withCopyOf: readOnly)
     #expect(try images(other) == expected(seed: 1))
     #expect(try images(source) == expected(seed: 1))

@@ -94,11 +94,14 @@ public struct StoreDescription: Sendable {
   }
 
   /// A copy of the description that opens the store read-only. JSON, XML, binary, document and SQLite stores then create, change and remove
-  /// no file. Returns the same description if the type of store has no such option.
+  /// no file. Requests that would change the closed store, such as ``DestructionRequest``, throw ``StoreError/Code/readOnly``.
+  ///
+  /// Returns the same description if the type of store has no such option.
   public func readOnly() -> StoreDescription {
     guard let makeReadOnlyStore else { return self }
     var copy = self
     (copy.isReadOnly, copy.makeStore) = (true, makeReadOnlyStore)
+    copy.administration = administration.intercepted(by: ReadOnlyAdministration(location: location))
     return copy
   }
 
@@ -112,5 +115,22 @@ public struct StoreDescription: Sendable {
     if let inFile { copy.inFile = { path in inFile(path).wrapped(wrap) } }
     if let inFileWithSmallCaches { copy.inFileWithSmallCaches = { path in inFileWithSmallCaches(path).wrapped(wrap) } }
     return copy
+  }
+}
+
+/// Refuses the requests that change a closed store. The administration of a description is that of the store for writing.
+private struct ReadOnlyAdministration: AnswerInterceptor {
+  let location: StoreLocation?
+
+  func answer<Request: StoreRequest>(
+    _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+  ) throws -> Request.Answer {
+    switch request {
+    case is MetadataChangeRequest, is CompactionRequest, is DestructionRequest, is ReplacementRequest, is RecoveryRequest,
+      is MigrationRequest, is RepairRequest:
+      throw StoreError(
+        .readOnly, operation: Request.operation, path: location?.description, reason: "The store description is read-only.")
+    default: return try next(request, options)
+    }
   }
 }
