@@ -44,6 +44,8 @@ final class ChildContexts {
   /// No state: that of an object that children have read in different states.
   private static let severalStates = 0
 
+  /// The children.
+  var cores: [ContextCore] { children.compactMap { $0.store?.child } }
   /// Whether all children were released.
   var isEmpty: Bool { !children.contains { $0.store != nil } }
   /// Whether all children were released, and what they had changed isn't unsaved.

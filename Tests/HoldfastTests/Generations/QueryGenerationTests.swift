@@ -185,6 +185,26 @@ import Testing
     #expect(zoe.name == "Zoe II" && !zoe.isInaccessible)
   }
 
+  /// The bug: a child kept the rows that it had read ahead in the former generation, and objects that weren't in it stayed missing.
+  @Test(arguments: stores) func aChildReadsTheGenerationThatItsParentGoesOnTo(_ store: TestStore) throws {
+    let kennels = try Kennels(store), parent = kennels.ours
+    let child = ManagedObjectContext(parent: ManagedObjectContext(parent: parent))
+    try parent.setQueryGeneration(from: .current)
+    for dog in try kennels.theirs.fetch(FetchRequest<Dog>()) { dog.name += " II" }
+    let max = kennels.theirs.dog("Max")
+    try kennels.theirs.save()
+    let ann = try #require(try child.one(Person.self) { $0.name == "Ann" }), newer = try child.dog(of: max.objectID)
+    var dogs = ann.dogs.makeIterator()
+    // The row of the other dog is read as well.
+    let first = try #require(dogs.next())
+    #expect(["Fido", "Rex"].contains(first.name) && newer.name == "" && newer.isInaccessible)
+    try parent.setQueryGeneration(from: nil)
+    let second = try #require(dogs.next())
+    #expect(["Fido II", "Rex II"].contains(second.name) && newer.name == "Max")
+    second.age = 9
+    try child.save()
+  }
+
   /// Fetches, relationships and the overlay of unsaved changes agree. In the newest generation, the object is missing again.
   @Test(arguments: stores) func aFormerGenerationHasWhatTheContextHasDeletedSince(_ store: TestStore) throws {
     let kennels = try Kennels(store), context = kennels.ours

@@ -22,6 +22,7 @@ extension ContextCore {
     let views = try token.map { try $0.views ?? beginGeneration(timeLimit) }
     reading.setPin(views.map { GenerationPin(views: $0, timeLimit: timeLimit) })
     forgetMissing()
+    discardReadAheadOfChildren()
     // A former generation contains objects that the context has deleted since.
     if token?.views != nil { showAllAgain() }
   }
@@ -56,7 +57,19 @@ extension ContextCore {
 
   /// Lets a pinned context go on to the newest generation, which the next request begins.
   func leaveGeneration() {
+    let isPinned = reading.pin?.views != nil
     if reading.leaveGeneration() { forgetMissing() }
+    if isPinned { discardReadAheadOfChildren() }
+  }
+
+  /// Makes children, which read the generation of this context, read the next one: discards rows that they have read ahead, and objects
+  /// that were missing.
+  private func discardReadAheadOfChildren() {
+    for child in children?.cores ?? [] {
+      child.reading.groups.removeAll()
+      child.forgetMissing()
+      child.discardReadAheadOfChildren()
+    }
   }
 
   /// Turns objects without a row into faults again, because another generation may have their rows.
