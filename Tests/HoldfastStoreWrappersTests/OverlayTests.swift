@@ -67,6 +67,34 @@ import Testing
     try unchanged.persistentStoreCoordinator.close()
   }
 
+  /// The bug: the overlay had no configuration, so it got the objects of all entities.
+  @Test func anOverlayHasTheConfigurationOfTheStoreBelow() throws {
+    let name = AttributeDescription("name", .string, isOptional: true)
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Dog", attributes: [name]), EntityDescription("Person", attributes: [name])],
+      configurations: [ConfigurationDescription("dogs", ["Dog"]), ConfigurationDescription("people", ["Person"])])
+    let below = StoreDescription.memory(contents: MemoryStoreContents()).with(configuration: "dogs")
+    let coordinator = try PersistentStoreCoordinator(
+      model: model, stores: [.overlay(over: below), StoreDescription.memory().with(configuration: "people")])
+    #expect(coordinator.persistentStores.map(\.configurationName) == ["dogs", "people"])
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let dog = try context.insert(entityNamed: "Dog"), person = try context.insert(entityNamed: "Person")
+    try context.save()
+    #expect([dog, person].map { coordinator.persistentStore(for: $0.objectID)?.type } == ["overlay", "memory"])
+    try coordinator.close()
+  }
+
+  /// The bug: the overlay had the path of the file below, so it counted as a store with a file, which can't be destroyed.
+  @Test func destroyingAContainerWithAnOverlayClosesTheOverlay() throws {
+    let folder = TemporaryFolder(), below = StoreDescription.sqlite(at: folder.file("base.sqlite"))
+    let container = try PersistentContainer(
+      model: Self.model.get(), stores: [.overlay(over: below), .sqlite(at: folder.file("other.sqlite"))])
+    #expect(container.persistentStoreCoordinator.persistentStores[0].location?.description == folder.file("base.sqlite"))
+    try container.destroy()
+    #expect(folder.exists("base.sqlite") && !folder.exists("other.sqlite"))
+    try context(below).persistentStoreCoordinator.close()
+  }
+
   @Test func objectIDsInAttributesOfTheStoreBelowAreThoseOfTheOverlay() throws {
     let reference = AttributeDescription("friend", .objectID, isOptional: true)
     let model = try ManagedObjectModel(entities: [

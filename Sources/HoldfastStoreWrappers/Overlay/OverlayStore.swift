@@ -188,6 +188,7 @@ extension StoreDescription {
   ///
   /// - Objects have the same keys as in the other store but different IDs, because an overlay has its own UUID. Attributes with IDs of the
   ///   other store's objects have the overlay's IDs.
+  /// - The overlay has the configuration of the other store. Its location has the same description, but no path.
   /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
   /// - Keys of the other store must be less than 2^48. Otherwise reading throws `unsupportedModel`.
   /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.
@@ -199,6 +200,8 @@ extension StoreDescription {
   ///   - base: The other store. It is created if it doesn't exist, unless it is opened read-only. It isn't migrated.
   ///   - contents: The changes. Defaults to none.
   public static func overlay(over base: StoreDescription, contents: OverlayContents = OverlayContents()) -> StoreDescription {
-    StoreDescription(type: "overlay", at: base.location) { OverlayStore(contents, base.makeStore) }
+    // Not the path of the file below, which isn't the overlay's to remove or replace.
+    let location = base.location.map { StoreLocation.named($0.description) }
+    return StoreDescription(type: "overlay", at: location, configuration: base.configuration) { OverlayStore(contents, base.makeStore) }
   }
 }
