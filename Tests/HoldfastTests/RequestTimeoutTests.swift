@@ -245,4 +245,25 @@ import Testing
     }
     #expect(name == "")
   }
+
+  /// The bug: nothing but the store ended the wait of a child's fetch.
+  @Test func cancellingATaskEndsTheWaitOfAFetchInAChildOfABackgroundContext() async throws {
+    let place = try TestStore.memory.makePlace()
+    let store = WaitingStore(place.description.makeStore())
+    let container = try PersistentContainer(
+      model: Kennel.model, classes: Kennel.classes, stores: [StoreDescription(type: "waiting") { store }])
+    let background = container.newBackgroundContext()
+    let task = Task {
+      try await background.perform { context in
+        let child = ManagedObjectContext(parent: ManagedObjectContext(parent: context))
+        return try child.fetch(FetchRequest<Dog>()).count
+      }
+    }
+    startThread {
+      store.hasBegun.wait()
+      task.cancel()
+    }
+    let error = await #expect(throws: StoreError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
+  }
 }

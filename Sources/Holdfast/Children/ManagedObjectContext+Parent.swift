@@ -39,6 +39,9 @@ extension ManagedObjectContext {
     }
     let core = ContextCore(coordinator: coordinator, bound: parent.core.bound, isolation: parent.core.isolation, parent: parent)
     store.child = core
+    // The closure of a background context that creates the child may be cancelled.
+    let cancellation = parent.core.requests.cancellation
+    if core.requests.cancellation !== cancellation { core.requests.cancellation = cancellation }
     self.init(core: core)
   }
 

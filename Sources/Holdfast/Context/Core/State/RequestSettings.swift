@@ -40,11 +40,16 @@ struct RequestSettings {
 }
 
 extension ContextCore {
-  /// Runs a closure. The cancellation cancels its fetches.
+  /// Runs a closure. The cancellation cancels its fetches, also those of children, whose requests are sent to the same stores.
   func cancelling<Result>(_ cancellation: RequestCancellation, _ body: () -> Result) -> Result {
     let before = requests.cancellation
-    requests.cancellation = cancellation
-    defer { requests.cancellation = before }
+    setCancellation(cancellation)
+    defer { setCancellation(before) }
     return body()
+  }
+
+  private func setCancellation(_ cancellation: RequestCancellation) {
+    requests.cancellation = cancellation
+    for child in children?.cores ?? [] { child.setCancellation(cancellation) }
   }
 }
