@@ -386,6 +386,22 @@ import Testing
     #expect(try images(source) == expected(seed: 1))
   }
 
+  /// The bug: the copy had already replaced the store at the destination.
+  @Test(arguments: stores)
+  func `a store that can't be removed isn't moved`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1), destination = try gallery(kind, "b.store", seed: 7)
+    let contents = MemoryStoreContents(), memory = StoreDescription.memory(contents: contents)
+    try Gallery.context(memory).persistentStoreCoordinator.close()
+    for (store, code) in [
+      (source.readOnly(), .readOnly), (description(kind, "a.store", isReadOnly: true), .readOnly), (memory, .unsupportedRequest),
+    ] as [(StoreDescription, StoreError.Code)] {
+      let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator.movePersistentStore(store, to: destination) }
+      #expect(error.code == code, "\(error)")
+      #expect(try images(destination) == expected(seed: 7))
+    }
+    #expect(try images(source) == expected(seed: 1))
+  }
+
   @Test func `a store without a file can't be destroyed or replaced`() throws {
     let json = try gallery(.json, "a.store", seed: 1)
     for attempt in [

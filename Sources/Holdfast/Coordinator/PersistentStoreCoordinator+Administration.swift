@@ -113,9 +113,10 @@ extension PersistentStoreCoordinator {
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
-  ///   both descriptions are of the same file. The code is `storeReplaced` if another process changed the store while it was copied. If only
-  ///   the original can't be destroyed, the copy remains, and the error names it. If the disk doesn't confirm the copy, the code is
-  ///   `durabilityUnknown`, and the original remains, too.
+  ///   both descriptions are of the same file. A read-only description, and a type of store that can't be destroyed, are refused before
+  ///   anything changes. The code is `storeReplaced` if another process changed the store while it was copied. If only the original can't be
+  ///   destroyed, the copy remains, and the error names it. If the disk doesn't confirm the copy, the code is `durabilityUnknown`, and the
+  ///   original remains, too.
   @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
@@ -128,6 +129,7 @@ extension PersistentStoreCoordinator {
         .invalidPath, operation: operation, path: destination.location?.description,
         reason: "The store is in this file already. Choose another path. To change its type, copy it to another path first.")
     }
+    try checkRemovable(description, operation)
     let isSameType = description.type == destination.type
     if !isSameType {
       try RequestOptions.cancelledWithTask.check(operation)
@@ -155,6 +157,20 @@ extension PersistentStoreCoordinator {
       throw error
     }
     return copy
+  }
+
+  /// Throws if a store can't be destroyed after it was copied. The copy would already have replaced a store at its destination.
+  private static func checkRemovable(_ description: StoreDescription, _ operation: String) throws {
+    let path = description.location?.description
+    if description.isReadOnly {
+      throw StoreError(
+        .readOnly, operation: operation, path: path,
+        reason: "The store description is read-only, so the original can't be removed. Nothing was changed. Copy the store instead.")
+    }
+    if description.administration.supports(DestructionRequest.self) { return }
+    throw StoreError(
+      .unsupportedRequest, operation: operation, path: path,
+      reason: "A store of type \(description.type) can't be removed while it is closed. Nothing was changed. Copy the store instead.")
   }
 
   /// Creates a store from what can be read of a damaged store, which isn't changed.
