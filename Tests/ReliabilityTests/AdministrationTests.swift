@@ -386,6 +386,24 @@ import Testing
     #expect(try images(source) == expected(seed: 1))
   }
 
+  /// The bug: the copy was made first, or the error was that of a missing file.
+  @Test(arguments: stores)
+  func `nothing is copied to a read-only description`(kind: FileStore) throws {
+    let other: FileStore = kind == .json ? .binary : .json
+    let source = try gallery(other, "a.store", seed: 1), destination = try gallery(kind, "b.store", seed: 7)
+    for readOnly in [destination.readOnly(), description(kind, "b.store", isReadOnly: true)] {
+      let error = try #require(throws: StoreError.self) {
+        try PersistentStoreCoordinator.replacePersistentStore(readOnly, withCopyOf: source)
+      }
+      #expect(error.code == .readOnly && error.path == folder.file("b.store"), "\(error)")
+    }
+    for readOnly in [description(kind, "c.store").readOnly(), description(kind, "c.store", isReadOnly: true)] {
+      let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator.copyPersistentStore(source, to: readOnly) }
+      #expect(error.code == .readOnly && error.path == folder.file("c.store"), "\(error)")
+    }
+    #expect(try images(destination) == expected(seed: 7) && !folder.exists("c.store"))
+  }
+
   /// The bug: the copy had already replaced the store at the destination.
   @Test(arguments: stores)
   func `a store that can't be removed isn't moved`(kind: FileStore) throws {

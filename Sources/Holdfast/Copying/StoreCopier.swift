@@ -19,6 +19,12 @@ struct StoreCopier {
   /// - Parameter state: The state that the destination's file must have when the copy takes its place. Defaults to nil: any.
   func run(expecting state: StoreFileState? = nil) throws -> StoreCopy {
     try options.check(Self.operation)
+    // Only the end of the copy would find it out, or its beginning, as a missing file.
+    if destination.isReadOnly {
+      throw StoreError(
+        .readOnly, operation: Self.operation, path: destination.location?.description,
+        reason: "The description of the destination is read-only. Describe it for writing.")
+    }
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
     do {
