@@ -236,6 +236,21 @@ import Testing
     #expect(again.name == "" && again.isInaccessible)
   }
 
+  /// The bug: lists of the child hid the object, although its fetches returned it.
+  @Test(arguments: stores) func aChildInAFormerGenerationHasWhatItHasDeletedSince(_ store: TestStore) throws {
+    let kennels = try Kennels(store), parent = kennels.ours, child = ManagedObjectContext(parent: parent)
+    try parent.setQueryGeneration(from: .current)
+    let token = try #require(parent.queryGenerationToken)
+    let ann = try #require(try child.one(Person.self) { $0.name == "Ann" })
+    child.delete(try #require(try child.one(Dog.self) { $0.name == "Rex" }))
+    try child.save()
+    try parent.save()
+    #expect(ann.dogs.map(\.name) == ["Fido"])
+    try parent.setQueryGeneration(from: token)
+    #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+    #expect(try namesOfDogs(child) == ["Fido", "Rex"])
+  }
+
   /// The deletion isn't saved, so it is a change like others.
   @Test(arguments: stores) func aFormerGenerationDoesNotHaveWhatTheContextIsDeleting(_ store: TestStore) throws {
     let kennels = try Kennels(store), context = kennels.ours

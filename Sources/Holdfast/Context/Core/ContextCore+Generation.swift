@@ -22,9 +22,10 @@ extension ContextCore {
     let views = try token.map { try $0.views ?? beginGeneration(timeLimit) }
     reading.setPin(views.map { GenerationPin(views: $0, timeLimit: timeLimit) })
     forgetMissing()
-    discardReadAheadOfChildren()
     // A former generation contains objects that the context has deleted since.
-    if token?.views != nil { showAllAgain() }
+    let isFormer = token?.views != nil
+    if isFormer { showAllAgain() }
+    updateChildren(isFormer: isFormer)
   }
 
   /// Begins a generation. If there are too many, releases the context's own one first.
@@ -59,16 +60,19 @@ extension ContextCore {
   func leaveGeneration() {
     let isPinned = reading.pin?.views != nil
     if reading.leaveGeneration() { forgetMissing() }
-    if isPinned { discardReadAheadOfChildren() }
+    if isPinned { updateChildren(isFormer: false) }
   }
 
   /// Makes children, which read the generation of this context, read the next one: discards rows that they have read ahead, and objects
   /// that were missing.
-  private func discardReadAheadOfChildren() {
+  ///
+  /// - Parameter isFormer: Whether it can be a former generation, which contains objects that they have deleted since.
+  private func updateChildren(isFormer: Bool) {
     for child in children?.cores ?? [] {
       child.reading.groups.removeAll()
       child.forgetMissing()
-      child.discardReadAheadOfChildren()
+      if isFormer { child.showAllAgain() }
+      child.updateChildren(isFormer: isFormer)
     }
   }
 
