@@ -195,7 +195,7 @@ extension ManagedObject {
   /// - Throws: The same errors as ``setValue(_:forKey:)-(StoreValue,_)``, and ``PersistenceError`` with code
   ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil; ``/HoldfastStore/StoreError`` if it can't be read.
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
-    let (object, key) = try context.throwingFaultErrors { try owner(ofKeyPath: path) }
+    let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(value, forKey: key)
   }
 
@@ -204,7 +204,7 @@ extension ManagedObject {
   /// - Throws: The same errors as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``PersistenceError`` with code
   ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil; ``/HoldfastStore/StoreError`` if it can't be read.
   public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
-    let (object, key) = try context.throwingFaultErrors { try owner(ofKeyPath: path) }
+    let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(objects, forKey: key)
   }
 
@@ -303,7 +303,8 @@ extension ManagedObject {
       guard let relationship = entity.anyRelationship(named: name), !relationship.isToMany else {
         throw PersistenceError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
       }
-      object = object?.toOne(relationship)
+      // Otherwise the error would be that the relationship is nil.
+      object = try context.throwingFaultErrors { object?.toOne(relationship) }
       entity = object?.entity ?? context.persistentStoreCoordinator.model.destination(of: relationship)
     }
     guard entity.property(named: last) != nil else { throw unknown(last, of: path, entity, isLast: true) }
