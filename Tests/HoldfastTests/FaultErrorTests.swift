@@ -274,6 +274,7 @@ import Testing
     }
     override func validateForUpdate() throws {
       if meter?.total == 0 { throw PersistenceError.invalid("The meter is at 0.") }
+      if try value(forKey: "name").storeValue == .string("East") { _ = try value(forKey: "stops") }
     }
     override class var properties: [PropertyBinding] { [.toOne("meter", \Route.meter, slot: 0)] }
   }
@@ -313,6 +314,15 @@ import Testing
     #expect(failed?.code == .locked && stop.isInserted)
     try context.save()
     #expect(try route.toMany(forKey: "stops").count == 1)
+
+    // A method of the class throws the error of a request.
+    try context.refresh(route, mergeChanges: false)
+    try route.setValue(.string("East"), forKey: "name")
+    failing.fail(.relationships, with: Self.busy)
+    let thrown = #expect(throws: StoreError.self) { try context.save() }
+    failing.clear()
+    #expect(thrown?.code == .locked && route.isUpdated)
+    try context.save()
   }
 
   @Test(arguments: TestStore.allCases) func aDeletedRowRefusesNoSave(_ store: TestStore) throws {

@@ -18,10 +18,11 @@ extension ManagedObject {
   ///   - value: The value of an attribute, or the ID of a to-one relationship's destination.
   ///   - key: The name of the attribute or relationship; `home.latitude` for an element of a composite attribute.
   /// - Throws: ``PersistenceError`` with all failures that a save would report, with Core Data's codes; or with code
-  ///   ``PersistenceError/Code/unknownProperty`` or ``PersistenceError/Code/wrongType`` if the value can't be set at all.
+  ///   ``PersistenceError/Code/unknownProperty`` or ``PersistenceError/Code/wrongType`` if the value can't be set at all;
+  ///   ``/HoldfastStore/StoreError`` if the class's method throws one.
   public final func validateValue(_ value: StoreValue, forKey key: String) throws {
     var failures = try failuresByModel(value, key)
-    failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
+    failures += try OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
     if !failures.isEmpty { throw PersistenceError.together(failures) }
   }
 

@@ -151,7 +151,8 @@ open nonisolated class ManagedObject {
   /// For a composite attribute, they call it for each element.
   ///
   /// ``validateValue(_:forKey:)`` calls it before a value is set. It must not change objects. It may throw any error;
-  /// ``PersistenceError/invalid(_:property:)`` creates one with a message for users. Classes that don't override it have no cost.
+  /// ``PersistenceError/invalid(_:property:)`` creates one with a message for users. A save throws a ``/HoldfastStore/StoreError``, such as
+  /// that of a fetch, without the failures of other objects. Classes that don't override it have no cost.
   ///
   /// ```swift
   /// final class Tie: ManagedObject {

@@ -5,17 +5,17 @@ extension SaveOperation {
   ///
   /// The methods may read the graph. Changes that they make are saved, but the methods aren't called again to check them.
   ///
-  /// - Throws: The error of a property that can't be read.
+  /// - Throws: The error of a property that can't be read, or of a request that a method has sent.
   func callValidation() throws {
     if !context.bound.validatesObjects { return }
     for object in context.changes.objects where !context.bound.hooks(of: object).isDisjoint(with: .validate) {
       if object.isDeleted {
-        if !object.isInserted { ownFailures += OwnRules.failures(object) { try object.validateForDelete() } }
+        if !object.isInserted { ownFailures += try OwnRules.failures(object) { try object.validateForDelete() } }
       } else if object.isInserted {
-        ownFailures += OwnRules.failures(object) { try object.validateForInsert() }
+        ownFailures += try OwnRules.failures(object) { try object.validateForInsert() }
         ownFailures += try OwnRules.failuresOfProperties(object)
       } else if object.isUpdated {
-        ownFailures += OwnRules.failures(object) { try object.validateForUpdate() }
+        ownFailures += try OwnRules.failures(object) { try object.validateForUpdate() }
         ownFailures += try OwnRules.failuresOfProperties(object)
       }
     }
@@ -26,10 +26,14 @@ extension SaveOperation {
 /// The validation methods of classes, which add to the rules of the model.
 enum OwnRules {
   /// The failures that a validation method throws, as errors that name the object.
-  static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) -> [PersistenceError] {
+  ///
+  /// - Throws: The error of a store. It means that the method couldn't validate the object, not that the object is invalid.
+  static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) throws -> [PersistenceError] {
     do {
       try body()
       return []
+    } catch let error as StoreError {
+      throw error
     } catch let error as PersistenceError {
       if !error.failures.isEmpty { return error.failures.map { placed($0, object, property) } }
       return [placed(error, object, property)]
@@ -76,6 +80,6 @@ enum OwnRules {
 
   private static func check(_ object: ManagedObject, _ name: String) throws -> [PersistenceError] {
     let value = try object.value(forKey: name)
-    return failures(object, name) { try object.validate(value, forKey: name) }
+    return try failures(object, name) { try object.validate(value, forKey: name) }
   }
 }
