@@ -288,8 +288,7 @@ extension ManagedObject {
   ///
   /// False in a child context: its parent can have such links until it is saved.
   private func isInAnotherStore(than other: ManagedObject) -> Bool {
-    if context.places.count < 2 || context.parent != nil || objectKey < 0 || other.objectKey < 0 { return false }
-    return StackKey.place(objectKey) != StackKey.place(other.objectKey)
+    !context.areInOneStore(objectKey, other.objectKey) && context.parent == nil && objectKey >= 0 && other.objectKey >= 0
   }
 
   /// Whether this object and another one are in the graph of the same context.
