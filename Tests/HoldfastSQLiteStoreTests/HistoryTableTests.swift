@@ -241,10 +241,10 @@ import Testing
     return (report, try PersistentStoreCoordinator(model: model, store: store))
   }
 
-  /// A page with changes is lost, but no object.
+  /// A page with changes or with the last keys is lost, but no object.
   ///
-  /// The bug: readers got the transactions without these changes.
-  @Test func aRepairedFileHasNoTransactionsThatLackChanges() throws {
+  /// The bug: readers got the transactions without these changes. Without the last keys of the history, all saves of the new file failed.
+  @Test(arguments: ["ACHANGE", "Z_PRIMARYKEY"]) func aRepairedFileHasNoTransactionsThatLackChanges(lost: String) throws {
     let first = try coordinator(), start = try first.currentPersistentHistoryToken(), tokens = try [start] + HistoryModel.fill(first, 3)
     let keys = try first.fetchHistory().changes.map(\.changedObjectID.key)
     try first.close()
@@ -253,7 +253,7 @@ import Testing
     #expect(try intact.fetchHistory(after: start).changes.map(\.changedObjectID.key) == keys)
     #expect(try intact.currentPersistentHistoryToken() == tokens[3])
     try intact.close()
-    let root = try #require(Int(SQL.rows(path, "SELECT rootpage FROM sqlite_master WHERE name = 'ACHANGE'")[0][0]))
+    let root = try #require(Int(SQL.rows(path, "SELECT rootpage FROM sqlite_master WHERE name = '\(lost)'")[0][0]))
     let pageSize = try #require(Int(SQL.rows(path, "PRAGMA page_size")[0][0]))
     var bytes = try TemporaryFolder.read(path)
     for place in (root - 1) * pageSize..<root * pageSize { bytes[place] = 0 }

@@ -17,13 +17,13 @@ extension FileRepair {
     var last = try connection.int64("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(number)") ?? 0
     // The definition may be damaged, too, but the table has rows with keys.
     if names.contains("ATRANSACTION") { last = max(last, try connection.int64("SELECT max(rowid) FROM ATRANSACTION") ?? 0) }
-    if !(0..<1 << 61).contains(last) { last = 0 }
+    last = min(max(last, 0), 1 << 61)
     // Without one of these tables, there is no history, and a new one couldn't be created beside the others.
     let isUsable = HistoryTables.required.allSatisfy(names.contains)
     for name in names { try connection.runScript("\(isUsable ? "DELETE FROM" : "DROP TABLE") \(name)") }
-    try connection.runScript(
-      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\(number), 'TRANSACTION', 0, \(last + 1)) "
-        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = \(last + 1)")
+    // Without the numbers of all tables, saves would fail.
+    for sql in HistoryTables.numbering { try connection.runScript(sql) }
+    try connection.runScript("UPDATE Z_PRIMARYKEY SET Z_MAX = \(last + 1) WHERE Z_ENT = \(number)")
     report.notes.append("The history of saves is empty now, because it may have lacked changes. Its readers must read all objects.")
   }
 }

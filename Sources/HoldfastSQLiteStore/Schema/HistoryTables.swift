@@ -12,7 +12,6 @@ enum HistoryTables {
   /// - Parameter tombstoneCount: The largest number of attributes that an entity keeps when an object is deleted.
   static func creation(tombstoneCount: Int) -> [String] {
     let tombstones = (0..<tombstoneCount).map { ", ZTOMBSTONE\($0) BLOB" }.joined()
-    let numbers = [(changeNumber, "CHANGE"), (transactionNumber, "TRANSACTION"), (stringNumber, "TRANSACTIONSTRING")]
     return [
       "CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCHANGETYPE INTEGER, ZENTITY INTEGER, "
         + "ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB\(tombstones) )",
@@ -28,7 +27,13 @@ enum HistoryTables {
       "CREATE INDEX Z_TRANSACTION_TransactionAuthorIndex ON ATRANSACTION (ZAUTHOR COLLATE BINARY ASC)",
       "CREATE INDEX Z_TRANSACTION_TransactionTimestampIndex ON ATRANSACTION (ZTIMESTAMP COLLATE BINARY ASC)",
       "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME COLLATE BINARY ASC)",
-    ] + numbers.map { "INSERT OR IGNORE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\($0.0), '\($0.1)', 0, 0)" }
+    ] + numbering
+  }
+
+  /// The statements that add the tables to `Z_PRIMARYKEY`, unless it has them.
+  static var numbering: [String] {
+    let numbers = [(changeNumber, "CHANGE"), (transactionNumber, "TRANSACTION"), (stringNumber, "TRANSACTIONSTRING")]
+    return numbers.map { "INSERT OR IGNORE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\($0.0), '\($0.1)', 0, 0)" }
   }
 
   /// The table of the texts of transactions. Files of early versions of Core Data lack it; see ``HistoryTexts``.
