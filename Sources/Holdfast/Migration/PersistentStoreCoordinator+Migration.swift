@@ -109,7 +109,7 @@ extension PersistentStoreCoordinator {
   /// - Throws: An error that isn't about the contents of the file. The store may contain its model then.
   private static func storedModel(of description: StoreDescription) throws -> ManagedObjectModel? {
     guard description.administration.supports(StoredModelRequest.self) else { return nil }
-    let others: Set<StoreError.Code> = [.alreadyOpen, .locked, .inputOutput, .notPermitted, .timedOut, .cancelled]
+    let others: Set<StoreError.Code> = [.alreadyOpen, .locked, .inputOutput, .notPermitted, .connectionLost, .timedOut, .cancelled]
     do { return try cachedModel(for: description) } catch let error as StoreError where error.isRetryable || others.contains(error.code) {
       throw error
     } catch { return nil }
