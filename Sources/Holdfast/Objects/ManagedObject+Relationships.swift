@@ -375,6 +375,8 @@ extension ManagedObject {
   /// The destinations of this object without its siblings, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = context.relationship(plan.toMany[index], of: self) else { return nil }
+    // As behind the request for a group. The rows of a store in memory aren't read ahead.
+    if !context.places.hasResidentRow(objectKey) { context.discardGroupsBeforeOtherSaves() }
     let hasChanges = toMany?[index].isChanged ?? false
     fire(index, LinkList(answer.targets[...]))
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }
