@@ -186,8 +186,7 @@ extension ManagedObject {
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` and the name that an entity doesn't have;
   ///   ``/HoldfastStore/StoreError`` if an object or a relationship on the path can't be read.
   public final func value(forKeyPath path: String) throws -> PropertyValue {
-    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
-    return try context.throwingFaultErrors { try value(at: names, of: path) }
+    try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
   }
 
   /// Sets the value at the end of a path of to-one relationships, which may end in an element of a composite attribute.
@@ -245,11 +244,11 @@ extension ManagedObject {
     }
     let destination = context.persistentStoreCoordinator.model.destination(of: relationship)
     if !relationship.isToMany {
-      if let target = toOne(relationship) { return try target.value(at: rest, of: path) }
+      if let target = try context.throwingFaultErrors({ toOne(relationship) }) { return try target.value(at: rest, of: path) }
       try check(rest, of: path, destination)
       return .single(.null)
     }
-    let objects = objects(of: relationship)
+    let objects = try context.throwingFaultErrors { self.objects(of: relationship) }
     if rest == ["@count"] { return .single(.int64(Int64(objects.count))) }
     if objects.isEmpty { try check(rest, of: path, destination) }
     return .list(try objects.map { try $0.value(at: rest, of: path) })
