@@ -186,6 +186,21 @@ struct MemoryStoreContentsBox {
     #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .missingStore)
   }
 
+  /// The bug: the delete rules of the object couldn't be applied, so every fetch threw an error.
+  @Test(arguments: StorePair.allCases) func aDeletedObjectOfARemovedStorePreventsNoFetch(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), setup = try pack.context()
+    let stays = setup.dog("stays"), deleted = setup.dog("deleted")
+    try setup.assign(deleted, to: pack.stores[1])
+    try setup.save()
+    let context = try pack.context()
+    context.delete(try context.object(with: deleted.objectID))
+    try pack.coordinator.remove(pack.stores[1])
+    #expect(try context.fetchObjectIDs(FetchRequest<Dog>()) == [stays.objectID] && context.faultError == nil)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .missingStore)
+    context.rollback()
+    try context.save()
+  }
+
   @Test(arguments: StorePair.allCases) func mergingKeepsUnsavedChangesOfARemovedStore(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context(), other = try pack.context()
     let dog = context.dog("changed")

@@ -67,6 +67,8 @@ extension ContextCore {
         if staysDeleted(object) { try noteOtherEnds(of: object) }
       }
     } catch {
+      // Its store can't be read any more, so the next call would fail as well. The save reports that the store is missing.
+      if isOfRemovedStore(object.objectKey) { return }
       object.flags.remove(.propagated)
       deletions.putBackUnpropagated(CollectionOfOne(object))
       throw error
