@@ -42,7 +42,7 @@ extension ContextCore {
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
     for object in changes.objects
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
-      && graph.entities[relationship.destinationIndex].family.contains(object.flags.entityIndex)
+      && graph.entities[relationship.destinationIndex].family.contains(object.flags.entityIndex) && !isOfRemovedStore(object.objectKey)
     {
       for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
     }
