@@ -78,7 +78,7 @@ import Testing
     let gallery = try GalleryFolder(kind), other = try GalleryFolder(kind)
     let former = try gallery.make([Gallery.bytes(1, 3000)]).compactMap(\.self)
     let names = try other.make([Gallery.bytes(2, 3000)]).compactMap(\.self)
-    let options = WholeFileOptions(file: DurableFileOptions(fileSystem: KeepingFileSystem()), externalData: Gallery.small)
+    let options = WholeFileOptions(file: DurableFileOptions(fileSystem: KeepingFileSystem(names: former)), externalData: Gallery.small)
     try PersistentStoreCoordinator.replacePersistentStore(
       kind.description(at: gallery.path, options), withCopyOf: kind.description(at: other.path, Gallery.small))
     #expect(gallery.files == (former + names).sorted() && gallery.notes.count == 1)
@@ -89,12 +89,13 @@ import Testing
   }
 }
 
-/// Removes no external file.
+/// Can't remove some files.
 private struct KeepingFileSystem: ForwardingFileSystem {
+  let names: [String]
   let base: any StoreFileSystem = POSIXFileSystem()
 
   func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
-    if UUID(uuidString: name) != nil { throw FileSystemError(.unlink, name: name, number: EIO) }
+    if names.contains(name) { throw FileSystemError(.unlink, name: name, number: EIO) }
     try base.unlink(name, in: directory)
   }
 }
