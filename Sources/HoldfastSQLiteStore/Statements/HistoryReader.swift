@@ -78,7 +78,7 @@ struct HistoryReader {
     init(_ store: OpenStore, _ connection: SQLiteConnection) throws {
       tombstoneCount = try HistoryTables.tombstoneCount(connection)
       hasValues = try HistoryTables.hasValues(connection)
-      plan = try store.history.keptPlan(connection, store)
+      plan = try store.history.keptPlan(connection, store, count: tombstoneCount)
     }
   }
 

@@ -5,6 +5,8 @@ import Synchronization
 final class HistoryState: Sendable {
   private let schema: StoreSchema
   private let madePlan = Mutex<HistoryPlan?>(nil)
+  /// The canonical form of the store's model, made at the first use.
+  private let madeModel = Mutex<[UInt8]?>(nil)
 
   private enum Found {
     case absent
@@ -54,14 +56,29 @@ final class HistoryState: Sendable {
   /// Whether the model in the file may preserve other values of deleted objects than the store's.
   private var mayPreserveOthers: Bool { schema.missingEntities.isEmpty && TombstoneColumns.canDiffer(schema.model) }
 
+  /// The model is compared in each request for the history, and in each save after one of another process.
+  private func modelBytes() throws -> [UInt8] {
+    try madeModel.withLock { made in
+      if let made { return made }
+      let bytes = try schema.model.canonicalJSON()
+      made = bytes
+      return bytes
+    }
+  }
+
   /// Replaces the model in the file if it may preserve other values: it determines what the columns contain. Returns whether it did.
   private func replaceModel(_ writer: SQLiteConnection, _ store: OpenStore) throws -> Bool {
-    mayPreserveOthers ? try MetadataChange(store: store).replaceModel(by: schema.model.canonicalJSON(), writer) : false
+    guard mayPreserveOthers, try plan.tombstoneCount > 0 || HistoryTables.tombstoneCount(writer) > 0 else { return false }
+    return try MetadataChange(store: store).replaceModel(by: modelBytes(), writer)
   }
 
   /// What the history has kept of deleted objects: the plan of the model in the file, which the next save replaces.
-  func keptPlan(_ connection: SQLiteConnection, _ store: OpenStore) throws -> HistoryPlan {
-    guard mayPreserveOthers, let model = try MetadataChange(store: store).otherModel(connection) else { return plan }
+  ///
+  /// - Parameter count: The number of columns for values of deleted objects.
+  func keptPlan(_ connection: SQLiteConnection, _ store: OpenStore, count: Int) throws -> HistoryPlan {
+    guard count > 0, mayPreserveOthers, let model = try MetadataChange(store: store).otherModel(than: modelBytes(), connection) else {
+      return plan
+    }
     return HistoryPlan(model)
   }
 

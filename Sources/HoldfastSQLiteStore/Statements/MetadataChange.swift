@@ -46,9 +46,11 @@ struct MetadataChange {
   }
 
   /// The model in the file if it isn't the store's; nil if it is, or if the file has none with the same hashes.
-  func otherModel(_ connection: SQLiteConnection) throws -> ManagedObjectModel? {
+  ///
+  /// - Parameter bytes: The store's model.
+  func otherModel(than bytes: [UInt8], _ connection: SQLiteConnection) throws -> ManagedObjectModel? {
     let record = try read(connection)
-    return record.keepsOtherModel(than: try store.model.canonicalJSON()) ? storedModel(record) : nil
+    return record.keepsOtherModel(than: bytes) ? storedModel(record) : nil
   }
 
   /// The model in the file; nil if it can't be read, or if another program has migrated the file since.
