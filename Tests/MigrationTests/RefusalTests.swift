@@ -150,6 +150,7 @@ import Testing
       (try made([anyCity]), try made([city]), "Owner.home.city", "It becomes required"),
       (try made([anyCity]), try made([anyCity], isOptional: false), "Owner.home", "It becomes required"),
       (try made([anyCity], isOptional: nil), try made([anyCity], isOptional: false), "Owner.home", "It is required and new"),
+      (try made([city, zip]), try made([Element("city", .integer64), zip]), "Owner.home.city", "Its type changes"),
     ]
     for (old, new, path, sentence) in refused {
       let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }

@@ -126,11 +126,15 @@ extension MappingInference {
     _ origin: ManagedObjectModel.Entity
   ) {
     let elements = entity.attributes.filter { composite.slots.contains($0.slot) }
+    // An element with another problem, such as another type, has no source either. It needs one decision.
+    let undecided = elements.filter { element in problems.contains { $0.path == "\(entity.name).\(element.name)" } }.map(\.slot)
     let isNew = elements.allSatisfy { values[$0.slot.rawValue].source == nil }
     if composite.isOptional {
       // Objects without a value of the attribute don't need its elements.
       if isNew { return }
-      for element in elements where !element.declaration.isOptional && Self.isDirect(element, in: composite) {
+      for element in elements
+      where !element.declaration.isOptional && Self.isDirect(element, in: composite) && !undecided.contains(element.slot)
+      {
         let former = values[element.slot.rawValue].source.flatMap { Self.attribute($0, origin) }
         if former?.declaration.isOptional == false { continue }
         problem(
@@ -138,7 +142,9 @@ extension MappingInference {
           "It \(former == nil ? "is required and new" : "becomes required"), and existing objects can have a value of "
             + "\(composite.name) without it. Make it optional, or use a plan with code.")
       }
-    } else if !elements.isEmpty && !elements.contains(where: { Self.hasValue($0, values[$0.slot.rawValue], origin) }) {
+    } else if !elements.isEmpty && undecided.isEmpty
+      && !elements.contains(where: { Self.hasValue($0, values[$0.slot.rawValue], origin) })
+    {
       problem(
         "\(entity.name).\(composite.name)",
         "It \(isNew ? "is required and new" : "becomes required"), and existing objects can have no value of any element. Give a new "
