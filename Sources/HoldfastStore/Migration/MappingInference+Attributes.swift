@@ -133,8 +133,7 @@ extension MappingInference {
       // Objects without a value of the attribute don't need its elements.
       if isNew { return }
       for element in elements
-      where !element.declaration.isOptional && Self.isDirect(element, in: composite) && !undecided.contains(element.slot)
-      {
+      where !element.declaration.isOptional && Self.isDirect(element, in: composite) && !undecided.contains(element.slot) {
         let former = values[element.slot.rawValue].source.flatMap { Self.attribute($0, origin) }
         if former?.declaration.isOptional == false { continue }
         problem(
