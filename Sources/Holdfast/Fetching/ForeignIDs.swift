@@ -95,9 +95,7 @@ private struct ObjectIDs {
     var last: [ManagedObjectID] = []
     return list.flatMap { element -> [StoreValue] in
       guard case .objectID(let id) = element else { return [element] }
-      let isOfLast = last.contains {
-        $0.entityNumber == id.entityNumber && $0.storeNumber == id.storeNumber && $0.rootNumber == id.rootNumber
-      }
+      let isOfLast = last.contains { $0.entityNumber == id.entityNumber && $0.storeNumber == id.storeNumber }
       if !isOfLast { last = id.equalIDs }
       return last.map { .objectID($0.withKey(id.key)) }
     }

@@ -1,7 +1,8 @@
 /// Identifies an object in a store.
 ///
 /// An ID has 16 bytes; it is cheap to copy, compare and hash. Two IDs are equal if their store, **root** entity and key are equal. Keys are
-/// unique among all entities with the same root, and the ID in a link may contain the declared entity instead of the concrete one.
+/// unique among all entities with the same root, and the ID in a link may contain the declared entity instead of the concrete one. The
+/// operator `==` describes IDs that were created before the store was opened.
 ///
 /// The ID of an unsaved object is *temporary*: its key is negative, and it belongs to no store. Saving replaces it with a permanent ID.
 ///
@@ -9,7 +10,8 @@
 @frozen public struct ManagedObjectID: Sendable {
   /// The number of the store in this process; see ``StoreIdentity``.
   public let storeNumber: UInt32
-  /// The number of the root entity within the store's identity. That of the entity itself if the store had not been opened before.
+  /// A number that stands for the root entity within the store's identity. An ID that was created before the store was opened has another
+  /// one.
   public let rootNumber: UInt16
   /// The number of the concrete entity within the store's identity.
   public let entityNumber: UInt16
@@ -93,22 +95,34 @@
 }
 
 extension ManagedObjectID: Hashable {
-  /// Whether both IDs identify the same object.
+  /// Whether both IDs identify the same object: their store, root entity and key are equal.
+  ///
+  /// The root entity is known once the process has opened the store. An ID that was created before, for example decoded, equals each ID of
+  /// the object that is created afterwards. Two that were created before are equal only if they name the same entity, and stay unequal
+  /// otherwise, so that a set can contain both. If the process also opens the store with another version of the model, in which the
+  /// object's root entity is another one, IDs from before and after that aren't equal.
   @inlinable public static func == (a: ManagedObjectID, b: ManagedObjectID) -> Bool {
     a.key == b.key && a.storeNumber == b.storeNumber && (a.rootNumber == b.rootNumber || a.isOfFamily(of: b))
   }
 
-  /// Hashes the store and key. The root entity isn't known before the store is opened.
+  /// Hashes the store, key and root entity. Leaves out a root entity that some IDs don't contain.
   @inlinable public func hash(into hasher: inout Hasher) {
     hasher.combine(key)
-    hasher.combine(storeNumber)
+    hasher.combine(UInt64(storeNumber) << 16 | UInt64(min(rootNumber, Self.mixedRoots)))
   }
 
-  /// Whether the entities of two IDs of a store have the same root, although the IDs contain different ones.
+  /// The first root number of families with IDs that don't contain the root, because they were created before it was known.
+  @inlinable static var mixedRoots: UInt16 { 0x8000 }
+  /// The first number of an unknown root. The entity's own number is added, so that equal numbers always mean equal objects.
+  static var unknownRoots: UInt16 { 0xC000 }
+
+  /// Whether two IDs of a store are of the same family, although they contain different root numbers.
   ///
-  /// An ID that was created before the store was opened contains its own entity as the root.
+  /// That is possible only if the root of exactly one of them was unknown.
   @usableFromInline func isOfFamily(of other: ManagedObjectID) -> Bool {
-    entityNumber == other.entityNumber || StoreIdentity.haveRootsChanged && identity.haveSameRoot(entityNumber, other.entityNumber)
+    let (early, late) = rootNumber < other.rootNumber ? (other, self) : (self, other)
+    guard early.rootNumber >= Self.unknownRoots, (Self.mixedRoots..<Self.unknownRoots).contains(late.rootNumber) else { return false }
+    return early.entityNumber == late.entityNumber || identity.rootNumber(early.entityNumber) == late.rootNumber
   }
 }
 

@@ -21,7 +21,10 @@ public final class StoreIdentity: Sendable {
   private struct Names {
     var all: [String] = []
     var numbers: [String: UInt16] = [:]
+    /// The root numbers of new IDs; see ``ManagedObjectID/rootNumber``.
     var roots: [UInt16] = []
+    /// The root number of the family with this root entity; nil for an entity that no model has had as a root.
+    var families: [UInt16?] = []
     /// Whether the keys are those of ``references``; nil until the store is opened.
     var usesReferences: Bool?
 
@@ -29,19 +32,27 @@ public final class StoreIdentity: Sendable {
       if let known = numbers[name] { return known }
       let number = UInt16(truncatingIfNeeded: all.count)
       all.append(name)
-      roots.append(number)
+      roots.append(ManagedObjectID.unknownRoots | number)
+      families.append(nil)
       numbers[name] = number
       return number
     }
 
     mutating func setRoots(_ model: ManagedObjectModel) {
+      let knownCount = all.count
+      var members: [(entity: UInt16, root: UInt16)] = [], mixed: Set<UInt16> = []
       for entity in model.entities {
-        let isKnown = numbers[entity.name] != nil
         let number = self.number(entity.name), root = self.number(model.entities[entity.rootIndex].name)
-        if roots[Int(number)] == root { continue }
-        roots[Int(number)] = root
-        // IDs with the former root can exist.
-        if isKnown { StoreIdentity.rootChange.store(true, ordering: .releasing) }
+        members.append((number, root))
+        // IDs of this entity with an unknown root can exist. A number from 2^14 on leaves no room for the mark.
+        let isMixed = Int(number) < knownCount && roots[Int(number)] >= ManagedObjectID.mixedRoots
+        if isMixed && root < ManagedObjectID.unknownRoots - ManagedObjectID.mixedRoots { mixed.insert(root) }
+      }
+      for (entity, root) in members {
+        // It never changes, because IDs contain it.
+        let family = families[Int(root)] ?? (mixed.contains(root) ? ManagedObjectID.mixedRoots | root : root)
+        families[Int(root)] = family
+        roots[Int(entity)] = family
       }
     }
   }
@@ -100,8 +111,7 @@ public final class StoreIdentity: Sendable {
 
   /// Gives the entities of a model their root entities again, after the store was also opened with another version of the model.
   ///
-  /// New IDs have the roots of the model that was used last. Those of an entity and its superentity are equal only while both have the same
-  /// root.
+  /// New IDs have the roots of the model that was used last, and those that were created with different roots aren't equal.
   package func restoreRoots(of model: ManagedObjectModel) { names.withLock { $0.setRoots(model) } }
 
   private func contradiction(_ usesReferences: Bool) -> String {
@@ -136,25 +146,18 @@ public final class StoreIdentity: Sendable {
     return objectID(entityName: name, key: key)
   }
 
-  /// The numbers of the entities with the root entity of another one.
-  fileprivate func entityNumbers(sharingRootOf entity: UInt16) -> [UInt16] {
-    names.withLock { names in
-      guard Int(entity) < names.roots.count else { return [] }
-      let root = names.roots[Int(entity)]
-      return names.roots.indices.filter { names.roots[$0] == root }.map { UInt16(truncatingIfNeeded: $0) }
-    }
+  /// The numbers of the entities with this root number.
+  fileprivate func entityNumbers(_ root: UInt16) -> [UInt16] {
+    names.withLock { names in names.roots.indices.filter { names.roots[$0] == root }.map { UInt16(truncatingIfNeeded: $0) } }
   }
 
   func entityName(_ number: UInt16) -> String {
     names.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : "" }
   }
 
-  /// Whether two entities, by number, have the same root entity in the model that was used last.
-  func haveSameRoot(_ a: UInt16, _ b: UInt16) -> Bool {
-    names.withLock { names in
-      guard Int(a) < names.roots.count, Int(b) < names.roots.count else { return false }
-      return names.roots[Int(a)] == names.roots[Int(b)]
-    }
+  /// The root number of new IDs of an entity; nil for an unknown entity.
+  func rootNumber(_ entity: UInt16) -> UInt16? {
+    names.withLock { Int(entity) < $0.roots.count ? $0.roots[Int(entity)] : nil }
   }
 
   func referenceText(for key: ObjectKey) -> String {
@@ -202,10 +205,6 @@ public final class StoreIdentity: Sendable {
   }
 
   private static let known = Mutex(Known())
-  private static let rootChange = Atomic(false)
-
-  /// Whether an entity of a store got another root after it had a number. If not, IDs with different roots identify different objects.
-  static var haveRootsChanged: Bool { rootChange.load(ordering: .acquiring) }
 
   static func known(_ number: UInt32) -> StoreIdentity {
     known.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : nil } ?? known(uuid: "")
@@ -251,9 +250,10 @@ extension ManagedObjectID {
   /// The IDs that are equal to this one: one with the name of each entity that has the same root entity. Their URIs differ.
   package var equalIDs: [ManagedObjectID] {
     if isTemporaryID { return [self] }
-    // Its own root may be that of a time before the store was opened.
-    let numbers = identity.entityNumbers(sharingRootOf: entityNumber)
+    // This ID may have been created when the root was unknown.
+    guard let root = identity.rootNumber(entityNumber) else { return [self] }
+    let numbers = identity.entityNumbers(root)
     if numbers.count < 2 { return [self] }
-    return numbers.map { ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: $0, key: key) }
+    return numbers.map { ManagedObjectID(storeNumber: storeNumber, rootNumber: root, entityNumber: $0, key: key) }
   }
 }
