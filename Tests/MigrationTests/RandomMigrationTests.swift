@@ -31,7 +31,7 @@ import Testing
       }
       let migrated = graph.migrated(from: first, to: second)
       let expected = migrated.lines(second), unsettled = migrated.unsettledNames(second)
-      for store in MigratedStore.allCases {
+      for store in MigratedStore.allCases where store != .coreData || !RandomModel.hidesChanges([old, new]) {
         let place = MigratedStore.Place(store)
         try place.fill(old) { try graph.insert(into: $0, first) }
         var found: [String] = []
@@ -359,6 +359,18 @@ struct RandomModel {
     let chain = chain(id).map(\.id)
     return pairs.flatMap { pair in
       pair.ends.enumerated().filter { chain.contains($1.entity) && !$1.name.isEmpty }.map { (pair.id, $0, $1) }
+    }
+  }
+
+  /// Whether an entity differs between versions only in what version hashes don't show, such as elements of composites. Nothing in a file
+  /// of another program shows it either.
+  static func hidesChanges(_ versions: [ManagedObjectModel]) -> Bool {
+    versions.contains { version in
+      versions.contains { other in
+        version.entityVersionHashesByName.contains { name, hash in
+          other.entityVersionHashesByName[name] == hash && other.entityLayoutHashesByName[name] != version.entityLayoutHashesByName[name]
+        }
+      }
     }
   }
 
