@@ -76,7 +76,7 @@ extension ContextCore {
     }
     var keys = [key]
     if faults.areFiredInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
-      keys = unreadKeys(siblings.window(around: position).filter { areInOneStore($0, key) }[...], entity)
+      keys = unreadKeys(siblings.window(around: position), entity, inStoreOf: key)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
     return nil
@@ -129,9 +129,12 @@ extension ContextCore {
 
   /// The keys of objects that aren't registered, ascending, without duplicates. Objects that an ancestor has changed are left out, because
   /// their rows can't be kept for later.
-  private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex) -> [ObjectKey] {
+  ///
+  /// - Parameter known: An object in whose store they must be; nil for all stores.
+  private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex, inStoreOf known: ObjectKey? = nil) -> [ObjectKey] {
     keys.filter { key in
-      key >= 0 && registered(entity, key) == nil && !isDeleted(entity, key) && !isChangedAbove(entity, key)
+      if let known, !areInOneStore(key, known) { return false }
+      return key >= 0 && registered(entity, key) == nil && !isDeleted(entity, key) && !isChangedAbove(entity, key)
     }.sortedUniquely()
   }
 
