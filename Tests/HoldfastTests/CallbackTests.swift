@@ -127,6 +127,84 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// Records the total at each call of `willSave`, and whether it is being deleted.
+  private final class Bill: ManagedObject {
+    enum Slot { static let number: SlotIndex = 0, total: SlotIndex = 1 }
+    override class var entityName: String { "Bill" }
+    var calls: [String] = []
+    var number: Int {
+      get { self[Slot.number] }
+      set { self[Slot.number] = newValue }
+    }
+    var total: Int {
+      get { self[Slot.total] }
+      set { self[Slot.total] = newValue }
+    }
+    var whenSaved: (Bill) -> Void = { _ in }
+    override func willSave() {
+      calls.append(isDeleted ? "deleted" : "\(total)")
+      whenSaved(self)
+    }
+
+    static func model() throws -> ManagedObjectModel {
+      let number = AttributeDescription("number", .integer64, default: .int64(0))
+      return try ManagedObjectModel(entities: [
+        EntityDescription("Bill", attributes: [number, AttributeDescription("total", .integer64, default: .int64(0))])
+      ])
+    }
+  }
+
+  @Test(arguments: TestStore.withChild, [false, true]) func anObjectThatOthersChangeAfterItsWillSaveIsCalledAgain(
+    _ store: TestStore, hearsChanges: Bool
+  ) throws {
+    let place = try store.makePlace(model: Bill.model(), classes: [Bill.self]), context = try place.context()
+    var heard = 0
+    let observation = hearsChanges ? context.onChange { _, changes in heard += changes.inserted.count } : nil
+    let bill = context.insert(Bill.self), line = context.insert(Bill.self), gone = context.insert(Bill.self)
+    bill.whenSaved = { bill in
+      if !bill.isDeleted { bill.number = bill.total * 10 }
+    }
+    line.whenSaved = { _ in
+      if bill.total != 7 { bill.total = 7 }
+    }
+    try context.save()
+    #expect(bill.calls == ["0", "7"] && line.calls == ["0"] && gone.calls == ["0"])
+    #expect(bill.number == 70 && !context.hasChanges)
+    #expect(heard == (hearsChanges ? 3 : 0))
+    // What it changes about itself doesn't cause another call.
+    bill.calls = []
+    bill.whenSaved = { $0.total += 1 }
+    bill.total = 1
+    try context.save()
+    #expect(bill.calls == ["1"] && bill.total == 2)
+    // One that is deleted after its call is told that it will be deleted.
+    gone.number = 1
+    line.number = 1
+    gone.calls = []
+    line.whenSaved = { line in
+      if !gone.isDeleted { line.managedObjectContext.delete(gone) }
+    }
+    try context.save()
+    #expect(gone.calls == ["0", "deleted"])
+    try context.parent?.save()
+    let fresh = try place.context()
+    #expect(try fresh.fetch(FetchRequest<Bill>()).map { [$0.number, $0.total] }.sorted { $0[0] < $1[0] } == [[1, 0], [70, 2]])
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test func objectsThatKeepChangingEachOtherRefuseTheSave() throws {
+    let place = TestStore.Place(.memory, try Bill.model(), [Bill.self]), context = try place.context()
+    let a = context.insert(Bill.self), b = context.insert(Bill.self)
+    a.whenSaved = { _ in b.total += 1 }
+    b.whenSaved = { _ in a.total += 1 }
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .endlessSave)
+    #expect(context.hasChanges)
+    a.whenSaved = { _ in }
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<Bill>()) == 2)
+    for object in [a, b] { object.whenSaved = { _ in } }
+  }
+
   private final class Page: ManagedObject {
     override class var entityName: String { "Page" }
     var whenDeleted: ((ManagedObjectContext) -> Void)?

@@ -166,21 +166,29 @@ final class SaveOperation {
     context.nullifyRegistered(context.changes.objects.filter { $0.isDeleted })
   }
 
-  /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
+  /// Calls `willSave` in at most 100 rounds, also for objects that the callbacks change, and again for those that change after their call.
   private func callWillSave() throws {
+    context.saving.changesSinceCall = context.bound.tellsObjectsOfSaves ? ChangesSinceCall() : nil
+    defer { context.saving.changesSinceCall = nil }
     for _ in 0..<SaveOperation.roundLimit {
-      let round = context.changes.objects[calledCount...]
+      let new = context.changes.objects[calledCount...], again = context.saving.changesSinceCall?.take() ?? []
       // The delete rules of an object that a handler has deleted may change further objects.
-      if round.isEmpty && !context.deletions.hasUnpropagated { return }
+      if new.isEmpty && again.isEmpty && !context.deletions.hasUnpropagated { return }
       calledCount = context.changes.objects.count
       if context.bound.tellsObjectsOfSaves {
-        for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
+        for object in new { callWillSave(of: object) }
+        for object in again { callWillSave(of: object) }
       }
       // Handlers that it calls may change objects, too.
       try processPendingChanges()
     }
-    throw PersistenceError(
-      .endlessSave, reason: "willSave() changed further objects in 100 successive rounds. Make sure that it stops changing objects.")
+    throw PersistenceError(.endlessSave, reason: "willSave() changed objects in 100 successive rounds. Make sure that it stops.")
+  }
+
+  private func callWillSave(of object: ManagedObject) {
+    if !object.hasChanges || object.isInserted && object.isDeleted { return }
+    object.willSave()
+    context.saving.changesSinceCall?.forget(object)
   }
 
   private static let roundLimit = 100

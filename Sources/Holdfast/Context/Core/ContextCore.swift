@@ -204,6 +204,7 @@ import Synchronization
     observers?.note(object)
     if object.flags.contains(.inList) {
       if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }
+      saving.changesSinceCall?.note(object)
       object.flags.insert(.listed)
       return
     }

@@ -4,6 +4,8 @@ struct SaveState {
   var isInProgress = false
   /// Whether the save in progress hasn't collected the changes yet. Children that callbacks use may then give new objects permanent IDs.
   var isCallingFirst = false
+  /// The objects that have changed since their last `willSave`; nil except while a save calls it.
+  var changesSinceCall: ChangesSinceCall?
   /// The objects whose rules saves have left to a later check; nil if saves check the rules of the model themselves. See
   /// ``MigrationStage/completingObjects(_:)``.
   var unchecked: UncheckedObjects?
