@@ -46,7 +46,15 @@ private struct Step {
     try runPrograms(stores, programCount: TestTier.count(4, full: 100))
   }
 
-  private func runPrograms(_ kinds: [TestStore], programCount: Int = DifferentialTests.programCount) throws {
+  /// Objects change themselves and others in their callbacks, and delete themselves.
+  @Test(arguments: [[TestStore.memory], [.sqlite], [.binary], [.weakest], [.child], [.sqlite, .json]])
+  func RH1_randomProgramsWithCallbacksGiveWhatPlainDictionariesGive(_ stores: [TestStore]) throws {
+    try runPrograms(stores, programCount: TestTier.count(6, full: 150), hasCallbacks: true)
+  }
+
+  private func runPrograms(
+    _ kinds: [TestStore], programCount: Int = DifferentialTests.programCount, hasCallbacks: Bool = false
+  ) throws {
     let store = kinds.map(\.rawValue).joined(separator: " and ")
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
@@ -54,7 +62,7 @@ private struct Step {
     // A few programs alone may have few refusals.
     for number in 0..<max(50, 2 * programCount) where number < programCount || refusals <= 5 * programCount {
       var random = SeededGenerator(seed: seeds.next())
-      let model = try RandomModel(&random)
+      let model = try RandomModel(&random, hasCallbacks: hasCallbacks)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }
       let tally = Tally()
       // Every other program observes the context. Observing must not change anything else.
@@ -96,11 +104,19 @@ private struct Step {
   }
 
   private func run(_ program: [Step], _ model: RandomModel, _ kinds: [TestStore], _ tally: Tally = Tally(), listens: Bool) -> String? {
+    let complaints = Echo.Complaints()
+    return Echo.$complaints.withValue(complaints) { run(program, model, kinds, tally, listens, complaints) }
+  }
+
+  private func run(
+    _ program: [Step], _ model: RandomModel, _ kinds: [TestStore], _ tally: Tally, _ listens: Bool, _ complaints: Echo.Complaints
+  ) -> String? {
     do {
       let machine = try Machine(model, kinds, tally, listens: listens)
       for (number, step) in program.enumerated() {
         do {
           try machine.take(step)
+          if let first = complaints.first { return "step \(number), \(step.kind): \(first)" }
         } catch {
           return "step \(number), \(step.kind): \(error)"
         }
@@ -166,8 +182,8 @@ private final class Ground {
   /// The coordinator of two stores.
   private var coordinator: PersistentStoreCoordinator?
 
-  init(_ kinds: [TestStore], _ model: ManagedObjectModel) throws {
-    places = try kinds.map { try $0.makePlace(model: model, classes: [], losesOutcomes: kinds.count == 1) }
+  init(_ kinds: [TestStore], _ model: ManagedObjectModel, _ classes: [ManagedObject.Type]) throws {
+    places = try kinds.map { try $0.makePlace(model: model, classes: classes, losesOutcomes: kinds.count == 1) }
   }
 
   var isChild: Bool { places[0].store == .child }
@@ -177,7 +193,7 @@ private final class Ground {
     if places.count == 1 { return try places[0].context() }
     let current = try coordinator ?? PersistentStoreCoordinator(model: places[0].model, stores: places.map(\.description))
     coordinator = current
-    return try ManagedObjectContext(coordinator: current, classes: [])
+    return try ManagedObjectContext(coordinator: current, classes: places[0].classes)
   }
 
   /// Closes the stores. The next context reopens them.
@@ -214,6 +230,8 @@ private final class Machine {
   private let tally: Tally
   /// What the context has reported since the last step; nil if the program doesn't observe it.
   private let ear: Ear?
+  /// The objects that the context itself has inserted. They may not have been awakened.
+  private var own: Set<Int> = []
 
   struct Difference: Error, CustomStringConvertible {
     let description: String
@@ -223,7 +241,7 @@ private final class Machine {
     self.model = model
     self.tally = tally
     ear = listens ? Ear() : nil
-    ground = try Ground(kinds, model.model)
+    ground = try Ground(kinds, model.model, model.classes)
     context = try ground.context()
     now = PlainGraph(model: model.model)
     saved = now
@@ -286,8 +304,10 @@ private final class Machine {
       // Only sometimes, so that objects are left.
       guard step.c % 3 == 0, let tag = tag(step.a) else { return }
       context.delete(try object(tag))
-      now.delete(tag, saved)
+      if model.hasCallbacks { now.deleteEcho(tag, saved) } else { now.delete(tag, saved) }
       held = held.filter { now.things[$0.key] != nil }
+      // Callbacks of a cascade read links. So they must run before the next change.
+      if model.hasCallbacks { try context.processPendingChanges() }
     case .save:
       // Sometimes a refused save is rolled back. Otherwise it is retried with the next changes.
       if try !save(step) && step.a % 3 == 0 { rollback() }
@@ -304,6 +324,7 @@ private final class Machine {
       }
       held = [:]
       marks = [:]
+      own = []
       try reopen(step.b)
       ear?.listen(to: context)
     case .query: try compareQuery(step)
@@ -350,7 +371,11 @@ private final class Machine {
 
   /// Saves. An invalid graph must be refused, with the same errors on every store. Returns false then.
   private func save(_ step: Step) throws -> Bool {
-    let wanted = now.failures
+    if model.hasCallbacks {
+      now.saveEchoes(saved)
+      held = held.filter { now.things[$0.key] != nil }
+    }
+    let wanted = now.failures, saves = held.compactMapValues { ($0 as? Echo)?.saves }
     do {
       try saveWithLoss(step)
     } catch let error as PersistenceError {
@@ -370,6 +395,10 @@ private final class Machine {
       }
       let new = Set(now.things.keys).subtracting(saved.things.keys), gone = Set(saved.things.keys).subtracting(now.things.keys)
       try expect(ear.savedCounts == (new.count, gone.count), "onSave reported \(ear.savedCounts) for \(new.count), \(gone.count)")
+    }
+    for (tag, count) in saves where now.things[tag]?.values != saved.things[tag]?.values {
+      let found = (held[tag] as? Echo)?.saves ?? 0
+      try expect(found == count + 1, "\(tag) received \(found - count) calls of didSave where it should be 1")
     }
     saved = now
     tally.saves += 1
@@ -392,13 +421,15 @@ private final class Machine {
     if let store = ground.store(of: nextTag) { try context.assign(object, to: store) }
     try object.setValue(.int64(Int64(nextTag)), forKey: "tag")
     now.things[nextTag] = PlainGraph.Thing(entity: entity.index)
+    if model.hasCallbacks { now.awakenEcho(nextTag) }
+    own.insert(nextTag)
     if nextTag % 2 == 0 { held[nextTag] = object }
     nextTag += 1
   }
 
   private func setValue(_ step: Step) throws {
     guard let tag = tag(step.a), let thing = now.things[tag] else { return }
-    let attributes = model.model.entities[thing.entity].attributes.filter { $0.name != "tag" }
+    let attributes = model.model.entities[thing.entity].attributes.filter { $0.name != "tag" && !Echo.Name.saved.contains($0.name) }
     if attributes.isEmpty { return }
     let attribute = attributes[step.b % attributes.count]
     let value = try value(attribute.type, step.c)
@@ -563,6 +594,10 @@ private final class Machine {
     if held[tag] === object {
       let (mark, wanted) = (try object.value(forKey: "mark"), marks[tag].map { StoreValue.int64($0) } ?? .null)
       try expect(mark == wanted, "\(tag).mark is \(mark) where it should be \(wanted)")
+    }
+    if model.hasCallbacks {
+      let seen = try object.value(forKey: Echo.Name.seen)
+      try expect(seen == .int64(Int64(tag)) || seen == .null && own.contains(tag), "\(tag) wasn't awakened: \(seen)")
     }
     for relationship in entity.relationships {
       let wanted = now.targets(tag, relationship)

@@ -25,9 +25,13 @@ struct RandomModel {
   let model: ManagedObjectModel
   /// The entities that can have objects.
   let concrete: [ManagedObjectModel.Entity]
+  /// Whether objects are of class ``Echo``.
+  let hasCallbacks: Bool
 
-  /// - Parameter hasUniqueValues: Whether root entities have uniqueness constraints.
-  init(_ random: inout SeededGenerator, hasUniqueValues: Bool = false) throws {
+  /// - Parameters:
+  ///   - hasUniqueValues: Whether root entities have uniqueness constraints.
+  ///   - hasCallbacks: Whether objects have the attributes of ``Echo``. Then no rule denies a deletion.
+  init(_ random: inout SeededGenerator, hasUniqueValues: Bool = false, hasCallbacks: Bool = false) throws {
     var entities: [EntityDescription] = []
     for number in 0..<Int.random(in: 2...6, using: &random) {
       let above = number > 0 && Int.random(in: 0..<2, using: &random) == 0 ? entities[Int.random(in: 0..<number, using: &random)].name : nil
@@ -58,8 +62,16 @@ struct RandomModel {
     }
     for number in 0..<Int.random(in: 2...7, using: &random) { RandomModel.relate(number, &entities, &random) }
     if hasUniqueValues { RandomModel.constrain(&entities, &random) }
+    if hasCallbacks { RandomModel.addEchoes(&entities) }
     model = try ManagedObjectModel(entities: entities, composites: RandomModel.composites(&random))
     concrete = model.entities.filter { !$0.isAbstract }
+    self.hasCallbacks = hasCallbacks
+  }
+
+  /// The classes of the root entities.
+  var classes: [ManagedObject.Type] {
+    let roots = Set(model.entities.filter { $0.superentityIndex == nil }.map(\.name))
+    return hasCallbacks ? Echo.classes.filter { roots.contains($0.entityName) } : []
   }
 
   /// Gives each root entity a unique `code`, or a `row` and a `seat` that are unique together, or both.
@@ -69,6 +81,16 @@ struct RandomModel {
       let constraints: [[String]] = number < 3 ? [["code"]] : number == 3 ? [["row", "seat"]] : [["code"], ["row", "seat"]]
       entities[index].uniquenessConstraints = constraints
       for name in constraints.joined() { entities[index].attributes.append(AttributeDescription(name, .integer64, isOptional: true)) }
+    }
+  }
+
+  /// Adds the attributes of ``Echo``. Denied deletions hide links of objects that no save calls.
+  private static func addEchoes(_ entities: inout [EntityDescription]) {
+    for index in entities.indices {
+      if entities[index].superentity == nil { entities[index].attributes += Echo.attributes }
+      for place in entities[index].relationships.indices where entities[index].relationships[place].deleteRule == .deny {
+        entities[index].relationships[place].deleteRule = .nullify
+      }
     }
   }
 
