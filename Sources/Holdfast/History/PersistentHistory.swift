@@ -61,6 +61,7 @@ public struct PersistentHistoryChange: Sendable, Hashable {
   /// The names of the properties that an update changed; nil for other changes, or if they aren't known.
   ///
   /// Includes many-to-many and ordered relationships. The links of a one-to-many relationship are changes of the objects at its other end.
+  /// Derived attributes aren't included.
   public var updatedProperties: [String]?
   /// The values of a deleted object's attributes that the model preserves, by name.
   public var tombstone: [String: StoreValue]

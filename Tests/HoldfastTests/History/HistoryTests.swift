@@ -80,6 +80,32 @@ import Testing
     #expect(try coordinator.fetchHistory { $0.changedObjectID == ann.objectID }.changes.allSatisfy { $0.valuesAfter == nil })
   }
 
+  /// A count is written without an update of its object. The bug: a value that is derived from the updated object was an updated property.
+  @Test(arguments: HistoryStore.allCases) func derivedAttributesAreNotAmongTheChanges(_ store: HistoryStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog",
+        attributes: [
+          AttributeDescription("name", .string), .derived("call", .string, "uppercase:(name)"), .derived("changed", .date, "now()"),
+        ],
+        relationships: [.toOne("owner", to: "Person", inverse: "dogs")], userInfo: [EntityDescription.historyValuesKey: "YES"]),
+      EntityDescription(
+        "Person", attributes: [AttributeDescription("name", .string), .derived("dogCount", .integer64, "dogs.@count")],
+        relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
+    ])
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator)
+    let ann = try HistoryModel.insert("Person", "Ann", context), fido = try HistoryModel.insert("Dog", "Fido", context)
+    try context.save()
+    try fido.setValue(ann, forKey: "owner")
+    try fido.setValue("Max", forKey: "name")
+    try context.save()
+    let changes = try coordinator.fetchHistory().transactions.last?.changes ?? []
+    #expect(changes.map(\.changedObjectID) == [fido.objectID])
+    #expect(changes.map(\.updatedProperties) == [["name", "owner"]])
+    #expect(changes.first?.valuesAfter == ["name": .string("Max"), "owner": .objectID(ann.objectID)])
+    try coordinator.close()
+  }
+
   @Test(arguments: HistoryStore.allCases) func aSaveThatFailsLeavesNoHistory(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder), first = try HistoryModel.context(coordinator),
       second = try HistoryModel.context(coordinator)

@@ -1,6 +1,7 @@
 /// The objects that a save updates, and which of their properties, for stores that keep a history.
 ///
-/// Objects that the save inserts or deletes aren't included. Both ends of an added or removed many-to-many link are updated.
+/// Objects that the save inserts or deletes aren't included, nor are derived attributes. Both ends of an added or removed many-to-many link
+/// are updated.
 public struct HistoryUpdates {
   /// Objects of an entity whose same properties changed.
   public struct Group {
@@ -108,14 +109,17 @@ public struct HistoryUpdates {
   }
 
   private mutating func note(_ changes: SaveRequest.EntityChanges) {
+    if changes.updated.isEmpty { return }
     let bits = plan.entities[changes.entity.rawValue].slotBits
+    // A save computes them again. Those that depend on other objects are written without an update, so none of them is a change.
+    let derived = Set(model.entities[changes.entity].derivedAttributes.map(\.slot))
     // Many rows have the same changed slots.
     var lastWords: ArraySlice<UInt64> = [], lastSet = -1
     for updated in changes.updated {
       for row in 0..<updated.rows.count {
         let words = updated.changedSlots[row * updated.wordsPerRow..<(row + 1) * updated.wordsPerRow]
         if lastSet < 0 || !words.elementsEqual(lastWords) {
-          let slots = updated.rows.layout.slots.filter { updated.isChanged(row: row, slot: $0) }
+          let slots = updated.rows.layout.slots.filter { updated.isChanged(row: row, slot: $0) && !derived.contains($0) }
           (lastWords, lastSet) = (words, number(of: Set(slots.map { bits[$0.rawValue] })))
         }
         updates[changes.entity].keys.append(updated.rows.pointer(row).key)
