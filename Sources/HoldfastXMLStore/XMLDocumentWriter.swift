@@ -69,8 +69,10 @@ struct XMLDocumentWriter {
       output.put("\">")
       write(row, fields)
       output.put("</object>\n")
-      if output.byteCount - before > suspicious { try checkLimits(row, fields) }
-      if mayHaveManyMembers { try checkMemberCount(row, fields) }
+      let byteCount = output.byteCount - before
+      if byteCount > suspicious { try checkLimits(row, fields) }
+      // Each key of a list takes at least three bytes.
+      if mayHaveManyMembers || byteCount > 3 * format.mostListed { try checkMemberCount(row, fields) }
       try output.flushIfFull()
     }
   }
@@ -105,14 +107,27 @@ struct XMLDocumentWriter {
   }
 
   private func checkMemberCount(_ row: RowPointer, _ fields: XMLFieldTable) throws {
-    let count = (0..<fields.count).count { field in
-      if case .attribute(let slot, _) = fields.kind(field) { row.isPresent(slot) } else { true }
+    var count = 0
+    for field in 0..<fields.count {
+      switch fields.kind(field) {
+      case .attribute(let slot, _): count += row.isPresent(slot) ? 1 : 0
+      case .target: count += 1
+      case .targets(let place, _): count += elementCount(listed[place], row)
+      case .stated(let place): count += elementCount(stated[place], row)
+      }
     }
     if count <= format.options.maximumMemberCount { return }
     throw StoreError(
       .unstorableValue, operation: "write the store", path: format.path,
       reason: "The object with key \(row.key) has \(count) attributes and relationships, and the limit in the options is "
         + "\(format.options.maximumMemberCount). Raise maximumMemberCount.")
+  }
+
+  /// The number of elements of a list.
+  private func elementCount(_ links: WrittenLinks, _ row: RowPointer) -> Int {
+    var count = 0
+    links.withTargets(of: row.key) { count = $0.count }
+    return max((count + format.mostListed - 1) / format.mostListed, 1)
   }
 
   private func unstorable(_ row: RowPointer, _ name: String, _ limit: Int) -> StoreError {

@@ -272,10 +272,10 @@ import Testing
   // MARK: Long lists
 
   /// A store whose lists continue after three targets.
-  private func context() throws -> ManagedObjectContext {
+  private func context(_ options: XMLStoreOptions = XMLStoreOptions()) throws -> ManagedObjectContext {
     let path = file.path
     let store = StoreDescription(type: XMLFormat.type, at: .file(path)) {
-      WholeFileStore(format: XMLFormat(options: XMLStoreOptions(), path: path, mostListed: 3), at: path, options: WholeFileOptions())
+      WholeFileStore(format: XMLFormat(options: options, path: path, mostListed: 3), at: path, options: WholeFileOptions())
     }
     return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.shelves, store: store))
   }
@@ -297,8 +297,9 @@ import Testing
   }()
 
   /// Creates a shelf with the given number of targets in each relationship.
-  private func make(_ count: Int) throws -> (rows: [ObjectKey], topics: [ObjectKey]) {
-    let context = try context()
+  private func make(_ count: Int, _ options: XMLStoreOptions = XMLStoreOptions()) throws -> (rows: [ObjectKey], topics: [ObjectKey]) {
+    let context = try context(options)
+    defer { try? context.persistentStoreCoordinator.close() }
     let shelf = try context.insert(entityNamed: "Shelf")
     for number in 0..<count {
       let (book, topic) = (try context.insert(entityNamed: "Book"), try context.insert(entityNamed: "Topic"))
@@ -310,6 +311,21 @@ import Testing
     let row = try shelf.ordered(forKey: "row").map(\.objectID.key), topics = try shelf.toMany(forKey: "topics").map(\.objectID.key).sorted()
     try context.persistentStoreCoordinator.close()
     return (row, topics)
+  }
+
+  /// The bug: such an object was saved, but its file couldn't be opened again.
+  @Test func RG4_eachElementOfALongListIsAMember() throws {
+    var options = XMLStoreOptions()
+    options.maximumMemberCount = 60
+    // A shelf has three lists.
+    for (count, isWithin) in [(60, true), (61, false)] {
+      try? FileManager.default.removeItem(atPath: file.path)
+      let refusal = refusal { _ = try make(count, options) }
+      #expect(refusal == (isWithin ? nil : .unstorableValue), "\(count)")
+      let found = try context(options)
+      #expect(try found.count(for: FetchRequest<ManagedObject>(entityName: "Shelf")) == (isWithin ? 1 : 0), "\(count)")
+      try found.persistentStoreCoordinator.close()
+    }
   }
 
   @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func RG4_aFullListContinuesInAnotherElement(_ count: Int) throws {
