@@ -226,7 +226,8 @@ final class JSONDocumentReader {
   }
 
   func name(_ text: UnsafeRawBufferPointer) throws {
-    if text.count > options.maximumNameByteCount {
+    // Names in the history are those of the format and of properties, which rows have as well, whatever the limit is.
+    if text.count > options.maximumNameByteCount && place != .history {
       throw refusal(errors.limit("A member name has more than \(options.maximumNameByteCount) bytes.", ""))
     }
     name = String(decoding: text, as: UTF8.self)

@@ -9,7 +9,7 @@ public struct JSONStoreOptions: WholeFileStoreOptions {
   /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5, and 6 with order keys; only a deeply
   /// nested model needs more. The history doesn't count.
   public var maximumNesting: Int
-  /// The maximum length of a member name, in bytes. Defaults to 65,536.
+  /// The maximum length of a member name, in bytes. Defaults to 65,536. Names of properties don't count.
   public var maximumNameByteCount: Int
   /// The maximum number of members in a JSON object that doesn't represent a managed object. Defaults to 65,536.
   public var maximumMemberCount: Int

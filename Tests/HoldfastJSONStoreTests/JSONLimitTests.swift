@@ -174,6 +174,26 @@ import Testing
     }
   }
 
+  /// The bug: the file was saved, but couldn't be opened again.
+  @Test func RG4_namesOfPropertiesAreNotLimitedInRowsAndInTheHistory() throws {
+    let name = String(repeating: "n", count: 60), folder = TemporaryFolder()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription(name, .string, isOptional: true)],
+        userInfo: [EntityDescription.historyValuesKey: "YES"])
+    ])
+    var options = JSONStoreOptions(maximumNameByteCount: 50)
+    options.wholeFile.historyTracking = .always
+    let store = StoreDescription.json(at: folder.file("store.json"), options: options)
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [])
+    try context.insert(entityNamed: "Dog").setValue(.string("Rex"), forKey: name)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try PersistentStoreCoordinator(model: model, store: store)
+    #expect(try again.fetchHistory().changes.first?.valuesAfter == [name: .string("Rex")])
+    try again.close()
+  }
+
   /// No program can save such an object, but a file can be edited. The limit of the file has to be raised for it.
   @Test func RG4_anObjectWhoseValuesAreLargerThanARowIsRefused() throws {
     let folder = TemporaryFolder(), store = StoreDescription.json(at: folder.file("store.json")), names = ["a", "b", "c"]
