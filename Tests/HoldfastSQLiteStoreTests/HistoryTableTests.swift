@@ -363,6 +363,21 @@ import Testing
     #expect(try SQL.rows(path, "SELECT Z_PK FROM HOLDFASTHISTORYVALUES").isEmpty)
   }
 
+  /// The bug: the maximum of the former history stayed in the file, and a program that only continues the new one applied it.
+  @Test func aHistoryThatBeginsAgainHasTheMaximumOfTheProgramThatBeginsIt() throws {
+    let first = try coordinator(limit: 20)
+    try HistoryModel.save("Rex", first)
+    try first.close()
+    for sql in [
+      "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTION", "DROP TABLE ATRANSACTIONSTRING", "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000",
+    ] { _ = try SQL.rows(path, sql) }
+    try coordinator(limit: nil).close()
+    let second = try coordinator(tracking: .ifPresent)
+    for number in 0..<40 { try HistoryModel.save("\(number)", second) }
+    #expect(try second.fetchHistory().transactions.count == 40)
+    try second.close()
+  }
+
   // MARK: Files without a history
 
   private func statements(

@@ -23,7 +23,8 @@ extension OpenStore {
         // The values of a history that another program has removed would become those of new changes.
         if try HistoryTables.hasValues(writer) { try writer.runScript("DELETE FROM \(HistoryTables.values)") }
       }
-      if maximum != nil { try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer) }
+      // The metadata may have that of a history that another program has removed.
+      try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer)
       try writer.commit()
     }
   }

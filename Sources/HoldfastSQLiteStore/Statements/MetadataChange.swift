@@ -64,6 +64,7 @@ struct MetadataChange {
   /// Records the maximum number of changes in the history, in a transaction of the writer.
   func record(maximumHistoryChangeCount maximum: Int?, _ writer: SQLiteConnection) throws {
     var record = try read(writer)
+    if record.maximumHistoryChangeCount == maximum { return }
     record.maximumHistoryChangeCount = maximum
     try write(record, writer)
   }
