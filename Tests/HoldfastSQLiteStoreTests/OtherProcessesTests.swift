@@ -348,6 +348,39 @@ import Testing
     try reporting.store.close()
   }
 
+  /// The bug: nothing was reported until the history had more transactions than before.
+  @Test func aRestoredBackupIsReportedAndSoAreSavesAfterIt() async throws {
+    let reporting = try Reporting(folder)
+    for transaction in 1...3 { try reporting.commit(transaction, ofObject: transaction) }
+    reporting.look()
+    #expect(await eventually { Set(reporting.reportedKeys) == [1, 2, 3] })
+    try reporting.open.writing("test") { writer in
+      try writer.runScript("DELETE FROM ACHANGE WHERE ZTRANSACTIONID > 1; DELETE FROM ATRANSACTION WHERE Z_PK > 1")
+    }
+    reporting.look()
+    #expect(await eventually { reporting.all.contains(StoreChange(mayIncludeOthers: true)) })
+    try reporting.commit(2, ofObject: 9)
+    reporting.look()
+    #expect(await eventually { reporting.reportedKeys.contains(9) })
+    try reporting.store.close()
+  }
+
+  /// The bug: nothing was reported any more.
+  @Test func commitsAreReportedAfterAnotherProgramHasRemovedTheHistory() async throws {
+    let reporting = try Reporting(folder)
+    try reporting.open.writing("test") { writer in
+      try writer.runScript("DROP TABLE ACHANGE; DROP TABLE ATRANSACTION; DROP TABLE ATRANSACTIONSTRING")
+    }
+    reporting.look()
+    #expect(await eventually { !reporting.all.isEmpty })
+    let count = reporting.all.count
+    try commitElsewhere(reporting)
+    reporting.look()
+    #expect(await eventually { reporting.all.count > count })
+    #expect(reporting.all.allSatisfy { $0 == StoreChange(mayIncludeOthers: true) })
+    try reporting.store.close()
+  }
+
   @Test func closingDoesNotWaitForALookThatWaitsForAConnection() async throws {
     let reporting = try Reporting(folder, Self.oneReader)
     let busy = BusyReader(), isClosed = Atomic(false)

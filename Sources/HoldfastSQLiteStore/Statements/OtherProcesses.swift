@@ -45,8 +45,8 @@ final class OtherProcesses: Sendable {
     let last: Int64? = try store.readingHistory(HistoryRequest.operation, .none) { try $0.exists() ? $0.last() : nil }
     hasHistory = last != nil
     known = Mutex(Known(transaction: last ?? 0))
-    // Reports begin here.
-    if last == nil { _ = store.haveOthersCommittedSinceReport() }
+    // Reports begin here. Another program may remove the history.
+    _ = store.haveOthersCommittedSinceReport()
     let watch = try FileWatch(path: store.path, find: { [weak self] in self?.look() }, report: { host.objectsChanged($0) })
     self.watch.withLock { $0 = watch }
   }
@@ -78,24 +78,51 @@ final class OtherProcesses: Sendable {
 
   /// Returns the changes since the last look; nil if there are none.
   func look() -> StoreChange? {
-    if !hasHistory { return owner.store?.haveOthersCommittedSinceReport() == true ? StoreChange(mayIncludeOthers: true) : nil }
+    guard let store = owner.store else { return nil }
+    if !hasHistory { return changeByCommits(store) }
     let options = RequestOptions(cancellation: cancellation)
-    // If the file can't be read now, a later look finds the changes.
-    guard let store = owner.store,
-      let (change, last) = (try? store.readingHistory(HistoryRequest.operation, options) { try change($0) }) ?? nil
-    else { return nil }
-    known.withLock { known in
-      known.transaction = max(known.transaction, last)
-      known.own = known.own.filter { $0 > last }
+    // Before the transaction of the reader, which therefore contains it.
+    let former = known.withLock { $0.transaction }
+    let answer: Found?
+    do {
+      answer = try store.readingHistory(HistoryRequest.operation, options) { try find($0, after: former) }
+    } catch let error as StoreError where error.code == .unsupportedRequest {
+      // Another program has removed the history.
+      return changeByCommits(store)
+    } catch {
+      // If the file can't be read now, a later look finds the changes.
+      return nil
     }
-    return change.isEmpty ? nil : change
+    guard let found = answer else { return nil }
+    known.withLock { known in
+      known.transaction = found.isRestored ? found.last : max(known.transaction, found.last)
+      known.own = found.isRestored ? [] : known.own.filter { $0 > found.last }
+    }
+    return found.change.isEmpty ? nil : found.change
   }
 
-  /// The changes since the last look by others, and the last transaction; nil if there are none. Reads them in one transaction.
-  private func change(_ reader: HistoryReader) throws -> (StoreChange, Int64)? {
+  private func changeByCommits(_ store: OpenStore) -> StoreChange? {
+    store.haveOthersCommittedSinceReport() ? StoreChange(mayIncludeOthers: true) : nil
+  }
+
+  /// What a look has found.
+  private struct Found {
+    var change: StoreChange
+    /// The last transaction.
+    var last: Int64
+    /// Whether the history is an earlier one. Then the numbers of known transactions are, or will be, those of others.
+    var isRestored = false
+  }
+
+  /// The changes since the last look by others; nil if there are none. Reads them in one transaction.
+  ///
+  /// - Parameter former: The last transaction that was known before the transaction began.
+  private func find(_ reader: HistoryReader, after former: Int64) throws -> Found? {
     // In this order: what the transaction of the reader contains was noted before.
     // The numbers are copied, so that commits add to a set without other references.
     let newest = try reader.last(), (before, pending, numbers) = known.withLock { ($0.transaction, $0.pending, Array($0.own)) }
+    // Another program has restored a backup through SQLite.
+    if newest < former { return Found(change: StoreChange(mayIncludeOthers: true), last: newest, isRestored: true) }
     let last = pending.map { min(newest, $0 - 1) } ?? newest
     if last <= before { return nil }
     let own = Set(numbers), change: StoreChange
@@ -106,7 +133,7 @@ final class OtherProcesses: Sendable {
     } else {
       change = try reader.changedObjects(after: before, through: last, except: own)
     }
-    return (change, last)
+    return Found(change: change, last: last)
   }
 }
 
