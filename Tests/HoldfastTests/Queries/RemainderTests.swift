@@ -48,4 +48,26 @@ import Testing
       #expect(try count(.comparison(.constant(.string("0")), .beginsWith, operand, [])) == 0, comment)
     }
   }
+
+  /// The bug: some comparisons cut the number to the width of the attribute, here to -25,536, and others didn't.
+  @Test(arguments: TestStore.withChild)
+  func `every comparison uses an unsaved number that is too large for its attribute`(_ store: TestStore) throws {
+    let context = try context(store)
+    let dog = try #require(try context.one(Dog.self) { $0.name == "5" })
+    dog.age = 40_000
+    func names(_ expression: QueryExpression) throws -> [String] {
+      try context.fetch(FetchRequest<Dog>(where: FetchPredicate(expression))).map(\.name)
+    }
+    let age = QueryExpression.property("age"), remainder = QueryExpression.remainder(age, 33_000)
+    let isLarge: [QueryExpression] = [
+      .comparison(age, .greaterThan, .constant(.int64(30_000)), []), .comparison(age, .greaterThan, .constant(.double(30_000.5)), []),
+      .between(age, .double(39_999.5), .double(40_000.5)), .comparison(remainder, .greaterThan, .constant(.int64(6_000)), []),
+    ]
+    for expression in isLarge { #expect(try names(expression) == ["5"], "\(expression) on \(store)") }
+    let isNegative: [QueryExpression] = [
+      .comparison(age, .lessThan, .constant(.double(-0.5)), []), .comparison(age, .lessThan, .count("friends"), []),
+      .comparison(remainder, .lessThan, .constant(.int64(0)), []),
+    ]
+    for expression in isNegative { #expect(try names(expression).isEmpty, "\(expression) on \(store)") }
+  }
 }
