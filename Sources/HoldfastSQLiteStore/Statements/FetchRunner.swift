@@ -231,7 +231,8 @@ struct FetchRunner {
     let table = store.schema.tables[entity.index]
     throw StoreError(
       .wrongType, operation: "aggregate rows of \(entity.name)", path: store.path,
-      reason: "\(table.name).\(table.columns[slot]) contains a value that isn't a number. Another program or a fault has changed the file.")
+      reason: "\(table.name).\(table.columns[slot]) contains a value that isn't valid for \(entity.name).\(entity.slots[slot].name). "
+        + "Another program or a fault has changed the file.")
   }
 
   private static func add(_ batch: RowBatch, _ prefix: ManagedObjectID, to aggregator: RowAggregator) {

@@ -27,7 +27,10 @@ struct ScanAggregator {
   private let columns: [Int32]
   private let functions: [Function]
   private let isReal: [Bool]
+  /// The whole numbers that the attribute of each aggregate can have.
+  private let ranges: [ClosedRange<Int64>]
   private let groupColumn: Int32
+  private let groupRange: ClosedRange<Int64>
   private var states: [State] = []
   /// Sums of floating-point numbers, in the same order; empty if no aggregate needs them.
   private var sums: [ExactSum] = []
@@ -68,8 +71,20 @@ struct ScanAggregator {
     columns = plan.columns.map { place($0.slot) }
     isReal = plan.columns.map { $0.slot.map { kinds[$0] == .real } ?? false }
     addsReals = zip(functions, isReal).contains { ($0 == .sum || $0 == .average) && $1 }
+    let range = { (slot: SlotIndex?) -> ClosedRange<Int64> in
+      slot.map { ScanAggregator.range(entity.layout.columns[$0]) } ?? Int64.min...Int64.max
+    }
+    ranges = plan.columns.map { range($0.slot) }
     groupColumn = place(plan.groupBy.first)
+    groupRange = range(plan.groupBy.first)
     if plan.groupBy.isEmpty { _ = newGroup(nil) }
+  }
+
+  private static func range(_ column: ColumnType) -> ClosedRange<Int64> {
+    switch column {
+    case .toOne: 0...Int64.max
+    case .attribute(let type): type.integerRange ?? Int64.min...Int64.max
+    }
   }
 
   /// The memory of a group, including its entry in a dictionary.
@@ -79,7 +94,7 @@ struct ScanAggregator {
 
   // MARK: Rows
 
-  /// Reads all rows of a statement whose columns are ``slots``. Returns nil, or the slot of a value with an invalid type.
+  /// Reads all rows of a statement whose columns are ``slots``. Returns nil, or the slot of a value that its attribute can't have.
   mutating func add(_ statement: SQLiteStatement, _ budget: FetchBudget) throws -> SlotIndex? {
     let handle = statement.handle
     var known = (groupValues.count, sumByteCount)
@@ -95,7 +110,7 @@ struct ScanAggregator {
     return nil
   }
 
-  /// The group of the statement's current row; nil if the value's type is invalid.
+  /// The group of the statement's current row; nil if the attribute can't have the value.
   @inline(__always)
   private mutating func group(_ handle: OpaquePointer) -> Int? {
     if groupColumn < 0 { return 0 }
@@ -109,7 +124,7 @@ struct ScanAggregator {
     }
     let number = sqlite3_value_int64(value)
     if number >= 0 && number < Int64(near.count), near[Int(number)] >= 0 { return Int(near[Int(number)]) }
-    return unusualGroup(number)
+    return groupRange.contains(number) ? unusualGroup(number) : nil
   }
 
   @inline(never)
@@ -132,7 +147,7 @@ struct ScanAggregator {
     return groupValues.count - 1
   }
 
-  /// Adds one value to a state; false if it isn't a number.
+  /// Adds one value to a state; false if its attribute can't have it.
   @inline(__always)
   private mutating func add(_ handle: OpaquePointer, _ index: Int, _ state: Int) -> Bool {
     let function = functions[index]
@@ -150,7 +165,9 @@ struct ScanAggregator {
       add(function, number == 0 ? 0 : number, state)
     } else {
       guard type == SQLITE_INTEGER else { return false }
-      add(function, sqlite3_value_int64(value), &states[state])
+      let number = sqlite3_value_int64(value)
+      guard ranges[index].contains(number) else { return false }
+      add(function, number, &states[state])
     }
     return true
   }

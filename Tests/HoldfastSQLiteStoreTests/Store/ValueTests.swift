@@ -149,6 +149,29 @@ import Testing
     #expect(try again.row("Thing", 1) != nil)
   }
 
+  /// The bug: extremes and groups had the number cut to the width of the attribute, and sums contained it.
+  @Test(arguments: [("integer16", "40000"), ("integer16", "-32769"), ("integer32", "3000000000"), ("boolean", "2")])
+  func `aggregates refuse a number that the attribute can't have, as reading the row does`(column: String, literal: String) throws {
+    let folder = TemporaryFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    try tested.insert("Thing", [[:], [:]])
+    try tested.store.close()
+    _ = try SQL.rows(folder.file(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
+    let again = try StoreUnderTest(folder, tested.model)
+    let slot = try #require(try again.entity("Thing").slot(named: column))
+    let plans = [
+      AggregatePlan(groupBy: [], columns: [.maximum(slot: slot), .minimum(slot: slot)]),
+      AggregatePlan(groupBy: [], columns: [.count(slot: slot)]),
+      AggregatePlan(groupBy: [slot], columns: [.group(slot: slot), .count(slot: nil)]),
+    ]
+    for aggregates in plans {
+      var plan = try again.plan("Thing")
+      plan.output = .aggregates(aggregates)
+      let error = try thrown { _ = try again.fetch(plan) }
+      #expect(error.code == .wrongType && error.reason.contains("ZTHING.Z\(column.uppercased())"))
+    }
+  }
+
   @Test func `values that Core Data writes in other storage classes are read`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
