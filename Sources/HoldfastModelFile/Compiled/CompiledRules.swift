@@ -62,7 +62,9 @@ struct CompiledRules {
     switch right {
     case .constant(let constant): return ArchivedValue.value(ofPlain: constant, type)
     case .decimal(let number) where type == .decimal: return .decimal(number)
-    // An integer may have been archived as a decimal.
+    // An integer may have been archived as a decimal. A floating-point number has fewer digits.
+    case .decimal(let number) where type.integerRange != nil:
+      return Int64(number.description).flatMap { ArchivedValue.value(ofPlain: .integer($0), type) }
     case .decimal(let number): return Double(number.description).flatMap { ArchivedValue.value(ofPlain: .real($0), type) }
     default: return nil
     }

@@ -63,6 +63,29 @@ import Testing
     #expect(try attribute("born", in: compiled).validation == .range(.date(86_400), .date(1e9)))
   }
 
+  /// The bug: the bounds became floating-point numbers, which rounded the first one to ...992 and made the second one too large.
+  @Test func boundsOfIntegersThatAreArchivedAsDecimalsKeepTheirDigits() throws {
+    let compiled = try Self.read { zoo in
+      let b = zoo.builder
+      func bound(_ number: UInt64, _ type: Int64) -> PropertyList {
+        let mantissa = (0..<16).map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) : 0 }
+        let decimal = b.object(
+          "NSDecimalNumber",
+          [
+            "NS.mantissa": .data(mantissa), "NS.exponent": .integer(0), "NS.length": .integer(4), "NS.negative": .bool(false),
+            "NS.compact": .bool(true), "NS.mantissa.bo": .integer(1),
+          ])
+        return b.comparison(b.selfExpression(), type, b.constant(decimal))
+      }
+      zoo.extra["age"] = [
+        "NSAttributeType": .integer(300),
+        "NSValidationPredicates": b.list([bound(9_007_199_254_740_993, 3), bound(UInt64(Int64.max), 1)]),
+      ]
+    }
+    #expect(try attribute("age", in: compiled).validation == .range(.int64(9_007_199_254_740_993), .int64(.max)))
+    #expect(compiled.notes == [])
+  }
+
   @Test func settingsOfAttributesAreRead() throws {
     let compiled = try Self.read()
     let photo = try attribute("photo", in: compiled), mood = try attribute("mood", in: compiled),
