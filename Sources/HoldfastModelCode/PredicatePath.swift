@@ -120,8 +120,9 @@ struct PredicateValue {
     case (.float, .number(let text)), (.double, .number(let text)):
       return wholeNumber(operand).map { SwiftText.number($0) } ?? (Double(text)?.isFinite == true ? text : nil)
     case (.decimal, .number(let text)):
-      if let number = wholeNumber(operand) { return SwiftText.number(number) }
-      return Decimal(string: text).map { "(Decimal(string: \(SwiftText.literal("\($0)"))) ?? 0)" }
+      guard let number = Decimal(string: text) else { return nil }
+      // Not by way of a floating-point number, which has fewer digits.
+      return Int64(number.description).map { SwiftText.number($0) } ?? "(Decimal(string: \(SwiftText.literal("\(number)"))) ?? 0)"
     case (.boolean, .truth(let isTrue)): return "\(isTrue)"
     case (.boolean, .number("0")), (.boolean, .number("1")): return "\(operand == .number("1"))"
     case (.string, .text(let text)): return SwiftText.literal(text)

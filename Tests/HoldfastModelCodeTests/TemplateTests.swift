@@ -270,6 +270,9 @@ import Testing
   @Test(
     arguments: [
       ("name=='a b'", #"$0.name == "a b""#), (#"name == "a\"\\\n""#, #"$0.name == "a\"\\\n""#), ("tons == -3.0", "$0.tons == -3"),
+      ("price > 100000000000000.001", #"$0.price > (Decimal(string: "100000000000000.001") ?? 0)"#),
+      ("price <= 1.00000000000000000001", #"$0.price <= (Decimal(string: "1.00000000000000000001") ?? 0)"#),
+      ("price < 2.50e1", "$0.price < 25"),
       ("tons = 1e3", "$0.tons == 1000"), ("SELF.name <> 'x'", #"$0.name != "x""#), ("#name => 'x'", #"$0.name >= "x""#),
       ("!(!(isSold = false))", "$0.isSold == false"), ("some voyages.miles > -1.5e2", "$0.voyages.any { $0.miles > -150 }"),
       ("crew in {yes, no}", "$0.crew.isIn([1, 0])"), ("FALSEPREDICATE OR ((tons > 2147483647))", "$0.tons > 2_147_483_647"),
