@@ -54,13 +54,19 @@ enum MappingAggregate: Sendable {
     }
   }
 
+  /// Floating-point numbers are rounded once, as in a query. Otherwise, the sum would depend on the order in which a store has the objects.
   private static func sum(_ values: [StoreValue]) throws -> MappingNumber {
-    var sum = MappingNumber.whole(0)
+    var sum = MappingNumber.whole(0), reals = ExactSum(), hasReals = false
     for value in values where value != .null {
       guard let number = MappingNumber(value) else { throw MappingProblem("A value isn't a number.") }
-      sum = try sum.adding(number)
+      if case .real(let real) = number {
+        reals.add(real)
+        hasReals = true
+      } else {
+        sum = try sum.adding(number)
+      }
     }
-    return sum
+    return hasReals ? try sum.adding(.real(reals.value)) : sum
   }
 
   /// NaN is an extreme only if there is no other value.
