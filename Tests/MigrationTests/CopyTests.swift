@@ -307,6 +307,20 @@ import Testing
     }
   }
 
+  /// The bug: other stores keep the nearest number of the type, so the copy counted as damaged.
+  @Test func aNumberThatAnotherProgramHasStoredWithMoreDigitsThanItsTypeHasIsCopied() throws {
+    let model = try model(EntityDescription("N", attributes: [.init("x", .float)])), source = MigratedStore.Place(.sqlite)
+    try source.fill(model) { try $0.add("N", "a", ["x": .float(1)]) }
+    _ = try SQL.rows(source.path, "UPDATE ZN SET ZX = 0.1")
+    for store in [MigratedStore.json, .xml, .binary, .sqlite] {
+      let destination = MigratedStore.Place(store)
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+      let difference = try PersistentStoreCoordinator.difference(
+        between: source.description, and: destination.description, matching: .structure)
+      #expect(difference.isEmpty, "\(store): \(difference)")
+    }
+  }
+
   /// A value that the destination can't keep.
   @Test func aValueThatTheDestinationRefusesLeavesNothingBehind() throws {
     let model = try model(EntityDescription("N", attributes: [.init("x", .double)]))

@@ -52,9 +52,10 @@ public struct GraphDigest: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension RowPointer {
-  /// The bits of a real number, without what only some stores keep: the sign of zero, and the sign and payload of NaN.
-  func comparableBits(_ slot: SlotIndex) -> UInt64 {
-    let number = real(slot)
+  /// The bits of a real number, without what only some stores keep: the sign of zero, the sign and payload of NaN, and digits that its type
+  /// doesn't have. A SQLite file of another program can have these.
+  func comparableBits(_ slot: SlotIndex, _ column: ColumnType) -> UInt64 {
+    let number = column == .attribute(.float) ? Double(Float(real(slot))) : real(slot)
     return number.isNaN ? Double.nan.bitPattern : (number + 0.0).bitPattern
   }
 }
@@ -76,7 +77,7 @@ extension GraphReader {
         case .bytes where row.isExternal(slot): record.append(bytes: try bytes(row, slot, of: entity) ?? Data())
         case .bytes: record.append(bytes: row.bytes(slot))
         // The count distinguishes a number from a missing one.
-        case .real: record.append(8, row.comparableBits(slot))
+        case .real: record.append(8, row.comparableBits(slot, entity.layout.columns[slot]))
         default: record.append(8, UInt64(bitPattern: row.integer(slot)))
         }
       }

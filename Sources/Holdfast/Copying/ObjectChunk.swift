@@ -69,7 +69,7 @@ extension GraphReader {
     if attribute.type == .objectID, let (root, rank) = object(in: row, slot) { return .objects(root, [rank], isOrdered: true) }
     switch entity.layout.kinds[slot] {
     case .bytes: return .bytes(try bytes(row, slot, of: entity).map { Array($0) } ?? [])
-    case .real: return .number(row.comparableBits(slot))
+    case .real: return .number(row.comparableBits(slot, entity.layout.columns[slot]))
     default: return .number(UInt64(bitPattern: row.integer(slot)))
     }
   }
