@@ -268,6 +268,48 @@ import Testing
     #expect(try read.toMany(forKey: "pages").count == 4)
   }
 
+  private final class Comment: ManagedObject {
+    override class var entityName: String { "Comment" }
+    var whenDeleted: ((ManagedObjectContext) -> Void)?
+    override func prepareForDeletion() { whenDeleted?(managedObjectContext) }
+  }
+
+  /// The bug: each step of the cascade ran in the callback of the step before, so a chain of some thousands exhausted the stack.
+  @Test(arguments: TestStore.withChild) func theStepsOfACascadeAreNotNestedInCallbacksThatFetch(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Step",
+        relationships: [
+          .toOne("after", to: "Step", inverse: "before", deleteRule: .cascade), .toOne("before", to: "Step", inverse: "after"),
+          .toOne("comment", to: "Comment", inverse: "step", deleteRule: .cascade),
+        ]), EntityDescription("Comment", relationships: [.toOne("step", to: "Step", inverse: "comment")]),
+    ])
+    let place = try store.makePlace(model: model, classes: [Comment.self]), context = try place.context()
+    let steps = try (0..<100).map { _ in try context.insert(entityNamed: "Step") }
+    let comments = steps.map { _ in context.insert(Comment.self) }
+    for (step, comment) in zip(steps, comments) { try step.setValue(comment, forKey: "comment") }
+    for (step, next) in zip(steps, steps.dropFirst()) { try step.setValue(next, forKey: "after") }
+    try context.save()
+    var depth = 0, maximumDepth = 0, callCount = 0
+    for comment in comments {
+      comment.whenDeleted = { context in
+        depth += 1
+        callCount += 1
+        maximumDepth = max(maximumDepth, depth)
+        #expect(throws: Never.self) { _ = try context.count(for: FetchRequest<Comment>()) }
+        depth -= 1
+      }
+    }
+    context.delete(steps[0])
+    try context.processPendingChanges()
+    #expect(maximumDepth <= Deletions.maximumRuleDepth && callCount == comments.count)
+    #expect(steps.allSatisfy(\.isDeleted) && comments.allSatisfy(\.isDeleted))
+    try context.save()
+    let saved = try place.context()
+    #expect(try saved.count(for: FetchRequest<Comment>()) == 0)
+    #expect(try saved.count(for: FetchRequest<ManagedObject>(entityName: "Step")) == 0)
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatLeftTheGraphSaysSoAndTakesNoValues(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     let deleted = context.dog("deleted"), rolledBack: Dog

@@ -127,7 +127,8 @@ open nonisolated class ManagedObject {
 
   /// Called for each deletion of the object, by the program or by a cascade, before delete rules are applied.
   ///
-  /// In a cascade, it can't save the context: ``ManagedObjectContext/save()`` throws ``PersistenceError/Code/saveInProgress``.
+  /// In a cascade, it can't save the context: ``ManagedObjectContext/save()`` throws ``PersistenceError/Code/saveInProgress``. A fetch can
+  /// return objects that the rest of the cascade deletes.
   open func prepareForDeletion() {}
 
   /// Called before a save for every object to insert, update or delete. It may change objects; those changes are saved too.

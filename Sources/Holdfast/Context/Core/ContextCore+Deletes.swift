@@ -12,12 +12,12 @@ extension ContextCore {
   func applyDeleteRules() throws {
     try readOutdatedLists()
     if !deletions.hasUnpropagated { return try noteUnreadEnds() }
+    // The calls that are running apply the rest.
+    if !deletions.beginRules() { return try noteUnreadEnds() }
     var done: [ManagedObject] = []
-    let wereRulesRunning = deletions.areRulesRunning
-    deletions.areRulesRunning = true
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer {
-      deletions.areRulesRunning = wereRulesRunning
+      deletions.endRules()
       // A callback may have reverted deletions.
       done.removeAll { !staysDeleted($0) }
       noteOwnersWithoutInverse(of: done)

@@ -18,8 +18,10 @@ final class Deletions {
   @exclusivity(unchecked) private(set) var generation = 0
   /// The objects whose delete rules have not been applied yet.
   @exclusivity(unchecked) private var unpropagated: [ManagedObject] = []
-  /// Whether delete rules are being applied. A callback that saved the context then would save a part of a cascade.
-  @exclusivity(unchecked) var areRulesRunning = false
+  /// The number of calls that apply delete rules. There are several if a callback of one of them fetches.
+  @exclusivity(unchecked) private var ruleDepth = 0
+  /// The number of nested calls that apply delete rules. Those inside the last one leave the rules to the others.
+  static let maximumRuleDepth = 8
   /// Whether any object was deleted since the last complete save, rollback or reset. If not, no object is marked as deleted.
   @exclusivity(unchecked) private(set) var hasMarkedObjects = false
 
@@ -37,6 +39,22 @@ final class Deletions {
 
   /// The indexes that root entities can have.
   private var roots: Range<EntityIndex> { 0..<EntityIndex(lists.count) }
+
+  // MARK: Applying rules
+
+  /// Whether delete rules are being applied. A callback that saved the context then would save a part of a cascade.
+  var areRulesRunning: Bool { ruleDepth > 0 }
+
+  /// Begins to apply delete rules. Returns false if too many calls that do so are nested.
+  ///
+  /// If the callbacks of a cascade fetch, each step of the cascade could otherwise be nested in the one before it, and exhaust the stack.
+  func beginRules() -> Bool {
+    if ruleDepth == Deletions.maximumRuleDepth { return false }
+    ruleDepth += 1
+    return true
+  }
+
+  func endRules() { ruleDepth -= 1 }
 
   // MARK: Asking
 
