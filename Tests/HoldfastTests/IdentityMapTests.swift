@@ -1,7 +1,8 @@
-import Holdfast
 import HoldfastStore
 import TestSupport
 import Testing
+
+@testable import Holdfast
 
 /// Objects are found by their keys, whatever the distances between keys are.
 @Suite struct IdentityMapTests {
@@ -47,6 +48,36 @@ import Testing
       #expect(!temporary.contains { (try? context.object(with: $0)) != nil })
       #expect(context.registeredObjects.count == objects.count)
     }
+  }
+
+  /// The bug: loops over the objects of a context, as each deletion makes one, passed as many positions as it ever had objects at once.
+  @Test func aContextThatHasReleasedManyObjectsHasFewPositions() throws {
+    let (context, first) = try place()
+    var objects: [ManagedObject] = try (Int64(1)...50_000).map { try context.object(with: first.withKey(ObjectKey($0))) }
+    let entity = objects[0].flags.entityIndex
+    objects = objects.enumerated().filter { $0.offset % 100 == 7 }.map(\.element)
+    let extent = context.core.registry.extent(sharingRootOf: entity)
+    #expect(extent.positions < 16_384 && extent.capacity < 16_384)
+    #expect(context.registeredObjects.count == objects.count)
+    #expect(try objects.allSatisfy { try context.object(with: $0.objectID) === $0 })
+    let more = try faults(context, first, 1)
+    #expect(Set(more.map(\.objectID)).count == IdentityMapTests.count)
+    #expect(Set((objects + more).map { ObjectIdentifier($0) }).count == context.registeredObjects.count)
+    #expect(try (objects + more).allSatisfy { try context.object(with: $0.objectID) === $0 })
+    objects = []
+    #expect(context.registeredObjects.count == more.count)
+  }
+
+  /// The bug: the map was copied for each group of rows.
+  @Test func reservingSpaceForSomeObjectsAtATimeRarelyCopiesTheMap() throws {
+    let (context, first) = try place(), entity = try context.object(with: first).flags.entityIndex
+    var objects: [ManagedObject] = [], capacities: Set<Int> = []
+    for start in stride(from: Int64(1), to: 20_000, by: 100) {
+      context.core.registry.reserve(100, entity)
+      capacities.insert(context.core.registry.extent(sharingRootOf: entity).capacity)
+      for key in start..<start + 100 { objects.append(try context.object(with: first.withKey(ObjectKey(key)))) }
+    }
+    #expect(capacities.count < 25 && context.registeredObjects.count == objects.count)
   }
 
   @Test(arguments: steps.dropFirst()) func noStepMakesSearchesLong(step: Int64) throws {

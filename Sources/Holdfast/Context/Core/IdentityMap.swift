@@ -20,8 +20,9 @@ import HoldfastStore
 /// The map doesn't keep objects alive; an object removes itself when it is deinitialized. The owner calls ``destroy()``.
 struct IdentityMap {
   private var dense: UnsafeMutablePointer<Unmanaged<ManagedObject>?>?
-  private var denseCount = 0
-  private var denseCapacity = 0
+  /// The number of positions in `dense`, including unused ones.
+  private(set) var denseCount = 0
+  private(set) var denseCapacity = 0
   /// Unused positions in `dense`.
   private var free: [UInt32] = []
   /// The entries: a position in `dense` plus 1, 0 if unused, or ``left`` if removed.
@@ -35,6 +36,8 @@ struct IdentityMap {
   private(set) var touched: UInt32 = 0
 
   private static let left = UInt32.max
+  /// The minimum number of positions for removing the unused ones. (Passing over so many takes some microseconds.)
+  private static let leastToCompact = 16_384
 
   init() {}
 
@@ -104,6 +107,29 @@ struct IdentityMap {
     free.append(object.mapIndex)
     object.mapIndex = .max
     count -= 1
+    if denseCount >= IdentityMap.leastToCompact && count < denseCount / 4 { compact() }
+  }
+
+  /// Removes the unused positions, because loops over the objects pass all positions.
+  ///
+  /// At least three quarters of the positions have become unused since the last call, so a removal takes constant time on average.
+  private mutating func compact() {
+    guard let dense else { return }
+    var used = 0
+    for position in 0..<denseCount {
+      guard let object = dense[position] else { continue }
+      let new = UInt32(used)
+      dense[used] = object
+      object._withUnsafeGuaranteedRef { $0.mapIndex = new }
+      used += 1
+    }
+    denseCount = used
+    free = []
+    if let shrunk = realloc(dense, max(16, used) * 8) {
+      self.dense = shrunk.assumingMemoryBound(to: Unmanaged<ManagedObject>?.self)
+      denseCapacity = max(16, used)
+    }
+    rebuild(for: count)
   }
 
   /// Gives a registered object a key that isn't in the map.
@@ -169,9 +195,11 @@ struct IdentityMap {
 
   private mutating func growDense(to needed: Int) {
     guard needed > denseCapacity else { return }
-    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("Out of memory for \(needed) registered objects.") }
+    // By half at least: many fetches each reserve space for some objects, and each growth copies the array.
+    let capacity = max(needed, denseCapacity + denseCapacity / 2)
+    guard let grown = realloc(dense, capacity * 8) else { preconditionFailure("Out of memory for \(needed) registered objects.") }
     dense = grown.assumingMemoryBound(to: Unmanaged<ManagedObject>?.self)
-    denseCapacity = needed
+    denseCapacity = capacity
   }
 
   private mutating func insertIntoTable(_ position: Int, _ key: ObjectKey) {

@@ -42,6 +42,11 @@ struct ObjectRegistry: ~Copyable {
     return objects(sharingRootOf: entity).filter { family.contains($0.flags.entityIndex) }
   }
 
+  /// The number of positions of the map of an entity, and its capacity. Loops over objects pass all positions.
+  func extent(sharingRootOf entity: EntityIndex) -> (positions: Int, capacity: Int) {
+    (maps[root(entity)].denseCount, maps[root(entity)].denseCapacity)
+  }
+
   /// All objects, grouped by root entity.
   var objects: [ManagedObject] { maps.indices.flatMap { maps[$0].objects } }
 
