@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -124,6 +125,31 @@ import Testing
     try spot.setTransformableValue(Self.red, Spot.Slot.colour)
     try context.save()
     #expect(context.core.changes.refusedValues.isEmpty)
+  }
+
+  /// The bug: each value was looked for among all values that couldn't be encoded.
+  @Test func manyValuesThatCannotBeEncodedDoNotTakeQuadraticTime() throws {
+    func time(_ count: Int) throws -> Duration {
+      let context = try TestStore.memory.makeAtlas().context(), spots = (0..<count).map { context.spot("\($0)") }
+      let time = processorTime {
+        for spot in spots { spot.colour = Self.black }
+        for spot in spots { spot.colour = nil }
+      }
+      #expect(context.core.changes.refusedValues.isEmpty && spots.count == count)
+      return time
+    }
+    // 32 times as many values; quadratic time would be 1,024 times as long.
+    try expectCost(below: 100, times: { try time(1_000) }) { try time(32_000) }
+  }
+
+  @Test func valuesThatCannotBeEncodedAreReportedInTheOrderInWhichTheyWereSet() throws {
+    let context = try TestStore.memory.makeAtlas().context(), spots = (0..<20).map { context.spot("\($0)") }
+    for spot in spots { spot.colour = Self.black }
+    spots[3].colour = Self.black
+    spots[5].colour = Self.red
+    let expected = spots.indices.filter { $0 != 3 && $0 != 5 } + [3]
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.failures.compactMap(\.objectID) == expected.map { spots[$0].objectID })
   }
 
   /// The bug: the save of the parent reported the value that the child had replaced.

@@ -10,8 +10,10 @@ struct ChangeSet {
   private(set) var removalCount = 0
   /// The number of objects of each entity, without those of its subentities.
   private(set) var counts: ContiguousArray<Int>
-  /// Values that couldn't be encoded when they were set; the next save reports them.
-  private(set) var refusedValues: [RefusedValue] = []
+  /// Values that couldn't be encoded when they were set, by object; the next save reports them.
+  private var refused: [ObjectIdentifier: [RefusedValue]] = [:]
+  /// The number of values that were refused so far.
+  private var refusalCount = 0
   /// The stores to which new objects were assigned, by temporary key; nil if none.
   private var assignments: [ObjectKey: PersistentStore]?
   /// Whether reading destinations dropped recorded changes that have no effect. The other end may still have them recorded.
@@ -34,7 +36,7 @@ struct ChangeSet {
   mutating func settle(keeping rest: ContiguousArray<ManagedObject>) {
     if rest.isEmpty { return removeAll() }
     let kept = Set(rest.lazy.map { ObjectIdentifier($0) })
-    refusedValues.removeAll { !kept.contains($0.object) }
+    if !refused.isEmpty { refused = refused.filter { kept.contains($0.key) } }
     let keys = Set(rest.lazy.map(\.objectKey)), unsaved = assignments?.filter { keys.contains($0.key) }
     assignments = unsaved?.isEmpty == false ? unsaved : nil
     objects = []
@@ -56,19 +58,29 @@ struct ChangeSet {
     objects = []
     removalCount += 1
     for entity in counts.indices { counts[entity] = 0 }
-    refusedValues = []
+    refused = [:]
     assignments = nil
   }
 
   // MARK: Refused values
 
+  /// The values that couldn't be encoded, in the order in which they were set.
+  var refusedValues: [RefusedValue] { refused.isEmpty ? [] : refused.values.joined().sorted { $0.order < $1.order } }
+
   /// Records a value that couldn't be encoded.
-  mutating func refuse(_ value: RefusedValue) { refusedValues.append(value) }
+  mutating func refuse(_ value: RefusedValue) {
+    var value = value
+    value.order = refusalCount
+    refusalCount += 1
+    refused[value.object, default: []].append(value)
+  }
 
   /// Forgets the refused values of an object, or of one of its slots.
   mutating func forgetRefusedValues(_ object: ManagedObject, _ slot: SlotIndex? = nil) {
-    if refusedValues.isEmpty { return }
-    refusedValues.removeAll { $0.object == ObjectIdentifier(object) && (slot == nil || $0.slot == slot) }
+    if refused.isEmpty { return }
+    let id = ObjectIdentifier(object)
+    if let slot { refused[id]?.removeAll { $0.slot == slot } }
+    if slot == nil || refused[id]?.isEmpty == true { refused[id] = nil }
   }
 
   // MARK: Stores
@@ -91,4 +103,6 @@ struct RefusedValue {
   let object: ObjectIdentifier
   let slot: SlotIndex
   let error: any Error
+  /// The number of values that were refused before.
+  fileprivate(set) var order = 0
 }
