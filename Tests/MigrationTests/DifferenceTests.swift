@@ -339,6 +339,37 @@ import Testing
     #expect(Self.differences(difference) == ["onlyInFirst Book", "onlyInSecond Book"], "\(difference)")
   }
 
+  private func chained() throws -> ManagedObjectModel {
+    try model(
+      EntityDescription(
+        "Step", attributes: [.init("name", .string, isOptional: true), .init("note", .string, isOptional: true)],
+        relationships: [.toOne("before", to: "Step", inverse: "after"), .toOne("after", to: "Step", inverse: "before")],
+        uniquenessConstraints: [["name"], ["before"]]))
+  }
+
+  /// Fills a store with a chain of objects with equal values, of which only the first one has a name.
+  private func fillChain(_ place: MigratedStore.Place, _ count: Int, backwards: Bool, noting number: Int? = nil) throws {
+    try place.fill(chained()) { context in
+      var steps = try (0..<count).map { _ in try context.add("Step", "") }
+      if backwards { steps.reverse() }
+      try steps[0].setValue(StoreValue.string("first"), forKey: "name")
+      for (step, next) in zip(steps, steps.dropFirst()) { try next.setValue(step, forKey: "before") }
+      if let number { try steps[number].setValue(StoreValue.string("changed"), forKey: "note") }
+    }
+  }
+
+  /// The bug: all objects were read again for each step of the chain.
+  @Test(arguments: [MigratedStore.json, .sqlite]) func objectsThatDependOnEachOtherAreReadAFewTimes(_ store: MigratedStore) throws {
+    let first = MigratedStore.Place(store), second = MigratedStore.Place(store), count = 400, rows = RowCount()
+    try fillChain(first, count, backwards: false)
+    try fillChain(second, count, backwards: true, noting: count - 1)
+    let difference = try PersistentStoreCoordinator.difference(
+      between: first.description.wrapped { CountedStore($0, rows) }, and: second.description.wrapped { CountedStore($0, rows) },
+      model: try chained(), matching: .uniqueKeys())
+    #expect(Self.differences(difference) == ["changed Step note"], "\(difference)")
+    #expect(rows.value <= 20 * 2 * count, "\(rows.value)")
+  }
+
   // MARK: Errors
 
   @Test func aMissingStoreIsReportedAndNotCreated() throws {

@@ -720,7 +720,7 @@ import Testing
 }
 
 /// The number of rows that stores have delivered.
-private final class RowCount: Sendable {
+final class RowCount: Sendable {
   private let count = Mutex(0)
   var value: Int { count.withLock { $0 } }
 
@@ -728,7 +728,7 @@ private final class RowCount: Sendable {
 }
 
 /// A store that counts the rows that it delivers.
-private final class CountedStore: ForwardingStore {
+final class CountedStore: ForwardingStore {
   let base: any IncrementalStore
   private let count: RowCount
 
