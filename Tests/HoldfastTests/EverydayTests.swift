@@ -41,6 +41,20 @@ import Testing
     #expect(dog.dump(depth: 2).contains("(shown above)"))
   }
 
+  /// The bug: a chain of some thousand objects exhausted the stack.
+  @Test func aDumpFollowsAtMostThirtyTwoRelationships() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Step", relationships: [.toOne("after", to: "Step", inverse: "before"), .toOne("before", to: "Step", inverse: "after")])
+    ])
+    let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+    let steps = try (0..<5_000).map { _ in try context.insert(entityNamed: "Step") }
+    for (step, next) in zip(steps, steps.dropFirst()) { try step.setValue(next, forKey: "after") }
+    let lines = steps[0].dump(depth: .max).split(separator: "\n")
+    #expect(lines.map { line in line.prefix { $0 == " " }.count }.max() == 32 * 4 + 2)
+    #expect(steps[0].dump(depth: -1) == steps[0].dump())
+  }
+
   @Test func storeValuesAreLiterals() throws {
     let values: [StoreValue] = [3, 2.5, "text", true]
     #expect(values == [.int64(3), .double(2.5), .string("text"), .bool(true)])

@@ -16,13 +16,16 @@ extension ManagedObject {
   /// Reads the object, and the relationships and destinations to the given depth. An object that was shown before has only its ID. Text and
   /// bytes are shortened to 60 characters; don't write the result to a log that others read, since it contains the values.
   ///
-  /// - Parameter depth: The number of relationships to follow. With 0, the default, destinations are shown by their IDs.
+  /// - Parameter depth: The number of relationships to follow, up to 32. With 0, the default, destinations are shown by their IDs.
   /// - Returns: The text. A property that can't be read has the error in the place of its value.
   public final func dump(depth: Int = 0) -> String {
     // The objects themselves: another object could get the address of one that was released.
     var shown: Set<ManagedObject> = []
-    return lines(depth: depth, &shown).joined(separator: "\n")
+    return lines(depth: min(max(depth, 0), ManagedObject.maximumDumpDepth), &shown).joined(separator: "\n")
   }
+
+  /// Each level takes memory of the stack, and indents all lines of the levels below.
+  private static let maximumDumpDepth = 32
 
   private func lines(depth: Int, _ shown: inout Set<ManagedObject>) -> [String] {
     if !shown.insert(self).inserted { return ["\(description) (shown above)"] }
