@@ -1,3 +1,4 @@
+import Dispatch
 import HoldfastStore
 import Synchronization
 import TestSupport
@@ -31,6 +32,35 @@ import Testing
       }
     }
     #expect(areOutside == [true, true, false])
+  }
+
+  /// The bug: when 255 background contexts waited for operations, Linux had no thread left for these, so all of them waited forever.
+  @Test(.ownThreads) func operationsRunIfAllThreadsThatQueuesCanGetWaitForThem() async {
+    // In a process of its own, because queues of other tests would get no threads either.
+    await #expect(processExitsWith: .success) {
+      let count = 300, begun = Atomic(0), ended = Atomic(0), failed = Atomic(0), gate = DispatchSemaphore(value: 0)
+      let deadline = ContinuousClock.now + .seconds(60)
+      for _ in 0..<count {
+        startThread {
+          begun.add(1, ordering: .sequentiallyConsistent)
+          gate.wait()
+          do {
+            try RequestOptions(deadline: deadline).wait(for: "fetch rows") { await Task.yield() }
+          } catch { failed.add(1, ordering: .sequentiallyConsistent) }
+          ended.add(1, ordering: .sequentiallyConsistent)
+        }
+      }
+      // When no further threads begin, queues have all that they can get.
+      var before = 0
+      while before == 0 || before < begun.load(ordering: .sequentiallyConsistent) {
+        before = begun.load(ordering: .sequentiallyConsistent)
+        try await Task.sleep(for: .milliseconds(200))
+      }
+      for _ in 0..<count { gate.signal() }
+      while ended.load(ordering: .sequentiallyConsistent) < count { try await Task.sleep(for: .milliseconds(5)) }
+      let failureCount = failed.load(ordering: .sequentiallyConsistent)
+      #expect(failureCount == 0)
+    }
   }
 
   @Test func aDeadlineCancelsTheOperationAndDoesNotWaitForIt() async throws {

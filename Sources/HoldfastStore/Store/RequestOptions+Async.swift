@@ -11,9 +11,10 @@ extension RequestOptions {
   /// let body = try options.wait(for: "fetch rows") { try await client.get(address) }
   /// ```
   ///
-  /// The operation runs in a task of its own, on a thread outside Swift's cooperative pool. So it runs even if all threads of the pool wait
-  /// for such operations. If the request is cancelled, or its deadline passes, the task is cancelled. A cancelled request waits until the
-  /// task has ended. A request whose deadline has passed doesn't wait any longer, so the operation may still be running.
+  /// The operation runs in a task of its own, on a thread outside Swift's cooperative pool. So it runs even if all threads of the pool, and
+  /// all that background contexts can have at a time, wait for such operations. If the request is cancelled, or its deadline passes, the task
+  /// is cancelled. A cancelled request waits until the task has ended. A request whose deadline has passed doesn't wait any longer, so the
+  /// operation may still be running.
   ///
   /// The call blocks its thread. A background context sends requests from a thread outside Swift's cooperative pool. Other contexts send
   /// them from the thread that uses the context, which can be a thread of the pool.
@@ -96,8 +97,11 @@ private final class CancellableTask: Sendable {
 ///
 /// Threads of the pool can be the ones that wait for operations. The queue is serial, because only serial queues get a thread of their own
 /// when the threads of the shared queues are occupied.
+///
+/// On Linux, all serial queues of one quality of service have at most 255 threads, and the queues of as many background contexts can wait for
+/// operations. So this queue has another quality of service than theirs. Its threads are free again whenever an operation is suspended.
 private final class OperationExecutor: TaskExecutor {
-  private let queue = DispatchQueue(label: "Operation of a store")
+  private let queue = DispatchQueue(label: "Operation of a store", qos: .userInitiated)
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
