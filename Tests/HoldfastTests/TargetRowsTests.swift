@@ -1,5 +1,6 @@
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -49,6 +50,49 @@ import Testing
     #expect(walked.friendOf.map(\.name) == [])
     let welcoming = recorder.requests.contains { if case .relationships(let request) = $0 { request.acceptsRows } else { false } }
     #expect(!welcoming)
+  }
+
+  /// A store that calls a closure once, before it returns the next destinations that it has read.
+  private final class InterruptedStore: ForwardingStore {
+    let base: any IncrementalStore
+    let interruption = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      let interrupt = interruption.withLock { interruption in
+        defer { interruption = nil }
+        return interruption
+      }
+      interrupt?()
+      return answer
+    }
+  }
+
+  /// The bug: the rows were kept as if they had been read after the save. The cache doesn't have the rows of so large a save.
+  @Test(arguments: TestStore.allCases) func targetsReadAfterALargeSaveAreThoseOfTheSave(_ store: TestStore) throws {
+    let found = Mutex<InterruptedStore?>(nil)
+    let (context, _) = try place(store).recording { base in
+      let store = InterruptedStore(base)
+      found.withLock { $0 = store }
+      return store
+    }
+    let interrupted = try #require(found.withLock { $0 }), coordinator = context.persistentStoreCoordinator
+    let rex = try rex(context)
+    interrupted.interruption.withLock {
+      $0 = {
+        do {
+          let other = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+          for dog in try other.fetch(Dog.self) { dog.age = 4 }
+          for number in 0..<RowCache.largestPublication { other.dog("dog \(number)") }
+          try other.save()
+        } catch { Issue.record(error) }
+      }
+    }
+    #expect(rex.friends.map(\.age) == [4, 4, 4])
+    let hasSaved = interrupted.interruption.withLock { $0 == nil }
+    #expect(hasSaved)
   }
 
   @Test(arguments: TestStore.allCases) func aTargetWithChangesKeepsThem(_ store: TestStore) throws {

@@ -152,9 +152,11 @@ extension ContextCore {
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
     let isWalkedOver = readsTargets && faults.areFiredInBatches && (group.count == 1 || group.isFetched)
     let acceptsRows = isWalkedOver && !group.hasResidentRows(places)
+    // Before the request, so that rows that come with the keys aren't kept if another context saves meanwhile.
+    discardOldGroups()
     guard let answer = relationship(link, of: object, in: group, acceptsRows: acceptsRows) else { return nil }
     // Rows that come with the keys are as recent as these.
-    if answer.rows.isEmpty { discardGroupsBeforeOtherSaves() } else { discardOldGroups() }
+    if answer.rows.isEmpty { discardGroupsBeforeOtherSaves() }
     takeRows(answer.rows, link.destination)
     let siblings = FaultSiblings(entity: link.destination, answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
