@@ -165,6 +165,73 @@ import Testing
     try overlay.persistentStoreCoordinator.close()
   }
 
+  /// A store whose rows have no ID prefixes, and whose answers about relationships have no order keys.
+  private final class IncompleteStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let omitsPrefixes: Bool
+    init(_ base: any IncrementalStore, omitsPrefixes: Bool) { (self.base, self.omitsPrefixes) = (base, omitsPrefixes) }
+
+    private final class Unnaming: RowSink {
+      private let next: any RowSink
+      init(_ next: any RowSink) { self.next = next }
+
+      func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+        let builder = RowBatchBuilder(layout: batch.layout, idPrefix: nil)
+        rows.forEach(in: batch) { builder.append(batch.pointer($0)) }
+        return try next.take(builder.seal(), .all)
+      }
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      try base.fetch(plan, in: view, options: options, into: omitsPrefixes ? Unnaming(sink) : sink)
+    }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      let answer = try base.relationships(request, in: view, options: options)
+      return RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities)
+    }
+  }
+
+  /// A store below with a house and two people in it.
+  private func inhabited() throws -> StoreDescription {
+    let below = StoreDescription.memory(contents: MemoryStoreContents()), filled = try context(below)
+    let house = try filled.insert(entityNamed: "House")
+    let people = try ["Ann", "Bob"].map { name in
+      let person = try filled.insert(entityNamed: "Person")
+      try person.setValue(.string(name), forKey: "name")
+      return person
+    }
+    try house.setValue([people[1], people[0]], forKey: "people")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+    return below
+  }
+
+  /// The bug: the people of the house had the order of their keys, and a save made it permanent.
+  @Test func aStoreBelowWithoutOrderKeysIsAnError() throws {
+    let below = try inhabited()
+    for isIncomplete in [false, true] {
+      let overlay = try context(
+        .overlay(over: isIncomplete ? below.wrapped { IncompleteStore($0, omitsPrefixes: false) } : below))
+      let house = try all("House", overlay)[0].object
+      if isIncomplete {
+        let error = #expect(throws: StoreError.self) { try overlay.reading { try house.value(forKey: "people") } }
+        #expect(error?.code == .damaged)
+      } else {
+        #expect(try objects(house, "people").map(name) == ["Bob", "Ann"])
+      }
+      try overlay.persistentStoreCoordinator.close()
+    }
+  }
+
+  /// The bug: the overlay had none of these rows.
+  @Test func rowsWithoutAnEntityInTheStoreBelowAreAnError() throws {
+    let overlay = try context(.overlay(over: inhabited().wrapped { IncompleteStore($0, omitsPrefixes: true) }))
+    let error = #expect(throws: StoreError.self) { try all("Person", overlay) }
+    #expect(error?.code == .damaged)
+    try overlay.persistentStoreCoordinator.close()
+  }
+
   @Test func rowsOfAnotherLayoutInTheStoreBelowAreAnError() throws {
     let below = StoreDescription.memory(contents: MemoryStoreContents()), filled = try context(below)
     _ = try filled.insert(entityNamed: "Person")

@@ -120,7 +120,7 @@ struct OverlayBase: Sendable {
   ) throws {
     let request = RelationshipRequest(
       entity: relationship.entityIndex, relationship: relationship.index, sources: sources.filter { $0 <= largestKey }.sorted())
-    try store.readDestinations(request, in: view, options: options) { source, answer, positions in
+    try store.readDestinations(request, in: view, options: options, isOrdered: relationship.isOrdered) { source, answer, positions in
       for position in positions { body(source, answer.targets[position], answer.orderKeys?[position] ?? .max) }
     }
   }
@@ -151,7 +151,10 @@ private final class StoredRowSink: RowSink {
   }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    guard let name = batch.idPrefix?.entityName, let entity = base.model.entity(named: name) else { return .more }
+    guard let name = batch.idPrefix?.entityName, let entity = base.model.entity(named: name) else {
+      throw StoreError(
+        .damaged, operation: "read rows", reason: "The store below the overlay returned rows without the ID prefix of an entity (rule F5).")
+    }
     try batch.checkLayout(of: entity.index, in: base.model)
     var demand = SinkDemand.more
     try rows.forEach(in: batch) { index in
