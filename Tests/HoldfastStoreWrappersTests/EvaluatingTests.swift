@@ -100,6 +100,39 @@ final class MisfitStore: ForwardingStore {
     }
   }
 
+  /// A store that can't compare the attributes of dogs.
+  private final class BlindStore: ForwardingStore {
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+      var metadata = try base.open(model: model, host: host)
+      for entity in model.entities { metadata.incomparableSlots[entity.index] = Set(entity.slotIndexes) }
+      return metadata
+    }
+  }
+
+  /// The bug: neither the store nor the framework checked the uniqueness of attributes that the store can't compare.
+  @Test func uniqueAttributesThatTheStoreCannotCompareAreReported() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Cat", attributes: [AttributeDescription("age", .integer16)]),
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("age", .integer16), AttributeDescription("chip", .integer64)],
+        uniquenessConstraints: [["chip"]]),
+      EntityDescription("Puppy", superentity: "Dog", attributes: [AttributeDescription("weight", .double)]),
+    ])
+    let dog = try #require(model.entity(named: "Dog")), puppy = try #require(model.entity(named: "Puppy"))
+    let chip = try #require(dog.slot(named: "chip"))
+    let expected: [(base: any IncrementalStore, reported: [EntityIndex: Set<SlotIndex>])] = [
+      (MemoryStore(), [dog.index: [chip], puppy.index: [chip]]), (MinimalStore.description().makeStore(), [:]),
+    ]
+    for (base, reported) in expected {
+      let store = EvaluatingStore(BlindStore(base))
+      #expect(try store.open(model: model).incomparableSlots == reported)
+      try store.close()
+    }
+  }
+
   /// The number of dogs with a friend, of whom there are four, in a store that is wrapped.
   private func dogsWithFriends(_ wrap: (any IncrementalStore) -> any IncrementalStore) throws -> Int {
     let model = try ManagedObjectModel(entities: [

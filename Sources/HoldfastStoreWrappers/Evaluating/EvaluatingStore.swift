@@ -34,11 +34,26 @@ public final class EvaluatingStore: ForwardingStore {
   }
 
   /// Opens the store, and reports that it can compare all attributes.
+  ///
+  /// If the store checks uniqueness, those with a constraint that it can't compare are still reported. Their constraints are checked by the
+  /// framework.
   public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     var metadata = try base.open(model: model, host: host)
-    metadata.incomparableSlots = [:]
+    metadata.incomparableSlots = base.capabilities.uniqueness ? constrained(metadata.incomparableSlots, model) : [:]
     self.model.withLock { $0 = model }
     return metadata
+  }
+
+  /// The slots that a constraint of their entity, of a superentity or of a subentity contains.
+  private func constrained(_ slots: [EntityIndex: Set<SlotIndex>], _ model: ManagedObjectModel) -> [EntityIndex: Set<SlotIndex>] {
+    var found: [EntityIndex: Set<SlotIndex>] = [:]
+    for entity in model.entities {
+      guard let listed = slots[entity.index] else { continue }
+      let related = model.entities.filter { $0.familyIndexes.contains(entity.index) || entity.familyIndexes.contains($0.index) }
+      let kept = listed.intersection(related.flatMap { $0.uniqueSlots.joined() })
+      if !kept.isEmpty { found[entity.index] = kept }
+    }
+    return found
   }
 
   /// Reads rows of the store and evaluates a query.
