@@ -129,6 +129,43 @@ import Testing
     try coordinator.close()
   }
 
+  // MARK: Limits
+
+  /// A store that declares offset and limit, and ignores the limit.
+  private final class LimitlessStore: ForwardingStore {
+    let base: any IncrementalStore
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    var capabilities: StoreCapabilities {
+      var capabilities = StoreCapabilities()
+      capabilities.windowing = true
+      return capabilities
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      var plan = plan
+      plan.limit = nil
+      try base.fetch(plan, in: view, options: options, into: sink)
+    }
+  }
+
+  /// The bug: a fetch with a limit returned more objects.
+  @Test func moreRowsThanTheLimitAreRefused() throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { LimitlessStore(place.description.makeStore()) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    var request = FetchRequest<ManagedObject>(entityName: "Person")
+    request.fetchLimit = 2
+    #expect(try context.fetch(request).count == 2 && context.fetchObjectIDs(request).count == 2)
+    request.fetchLimit = 1
+    let error = try #require(throws: StoreError.self) { try context.fetch(request) }
+    #expect(error.code == .damaged && error.reason.contains("F3"), "\(error)")
+    #expect(try #require(throws: StoreError.self) { try context.fetchObjectIDs(request) }.code == .damaged)
+    try coordinator.close()
+  }
+
   // MARK: Aggregates
 
   /// A store's rows for an aggregate request with two columns and no groups.
@@ -247,12 +284,15 @@ import Testing
 
   /// How a context reads objects.
   enum Reading: CaseIterable, Sendable {
-    case fetch, predicate, order, limit, changes, aggregates, groups, object, path
+    case fetch, ids, predicate, order, limit, changes, aggregates, groups, object, path
 
     fileprivate func read(_ context: ManagedObjectContext, _ id: ManagedObjectID) throws {
       var request = FetchRequest<ManagedObject>(entityName: "Person")
       switch self {
       case .fetch: break
+      case .ids:
+        _ = try context.fetchObjectIDs(request)
+        return
       case .predicate:
         request.predicate = FetchPredicate(.comparison(.property("name"), .equalTo, .constant(.string("Ann")), []))
       case .path:

@@ -7,7 +7,8 @@ extension PersistentStoreCoordinator {
   func fetch(_ query: FetchQuery, in pinned: StoreSet? = nil) throws -> RowCollector {
     let collector = RowCollector()
     try fetch(query, in: pinned, into: collector)
-    if case .rows = query.output { try check(collector, query.entity) }
+    if case .keys = query.output { try checkKeys(collector, query.entity) } else { try check(collector, query.entity) }
+    try check(count: collector.count, of: query)
     return collector
   }
 

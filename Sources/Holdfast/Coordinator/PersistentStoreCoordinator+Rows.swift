@@ -98,6 +98,27 @@ extension PersistentStoreCoordinator {
     try collector.forEachRun { _ = try checkedEntityIndex(of: $0.batch, in: entity) }
   }
 
+  /// Refuses keys of objects that aren't of a requested entity or its subentities. Batches of keys may omit their entity.
+  func checkKeys(_ collector: RowCollector, _ entity: ManagedObjectModel.Entity) throws {
+    var checked: ManagedObjectID?
+    try collector.forEachRun { run in
+      guard let prefix = run.batch.idPrefix, prefix != checked else { return }
+      checked = prefix
+      if let found = model.entity(named: prefix.entityName), entity.familyIndexes.contains(found.index) { return }
+      throw StoreError(
+        .damaged, operation: "read keys", path: storeSet.sole?.locationDescription,
+        reason: "The store returned keys of \(prefix.entityName) for a request for keys of \(entity.name) (rule F6).")
+    }
+  }
+
+  /// Refuses a result that is larger than the limit of its query.
+  func check(count: Int, of query: FetchQuery) throws {
+    guard let limit = query.limit, count > limit else { return }
+    throw StoreError(
+      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
+      reason: "The store returned \(count) rows of \(query.entity.name) for a request for at most \(limit) (rule F3).")
+  }
+
   /// The entity of a batch's rows, which were requested as rows of an entity or its subentities.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when they are rows of another entity.

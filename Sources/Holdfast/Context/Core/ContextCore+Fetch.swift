@@ -161,6 +161,7 @@ extension ContextCore {
       return sink.finish()
     }
     try readOutdatedLists()
+    try persistentStoreCoordinator.check(count: objects.count, of: query)
     // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they
     // are discarded.
     if objects.count > RowCache.largestPublication { reading.groups.removeAll() }
