@@ -127,7 +127,8 @@ final class BrokenStore: ForwardingStore {
   }
 
   func close() throws {
-    if flaw == .answersWhenClosed { closed.store(true, ordering: .relaxed) } else { try base.close() }
+    if flaw == .answersWhenClosed || flaw == .takesMetadataWhenClosed { closed.store(true, ordering: .relaxed) }
+    if flaw != .answersWhenClosed { try base.close() }
     notes.state.withLock { state in
       state.oldView = nil
       state.keptViews = []
@@ -205,6 +206,9 @@ final class BrokenStore: ForwardingStore {
     default: break
     }
     notes.state.withLock { $0.lastOptions = options }
+    if flaw == .countsInNewestState, plan.output == .count {
+      return try base.fetch(plan, in: base.beginRead(.latest), options: options, into: sink)
+    }
     if flaw == .skipsCancelledFetches, options.cancellation?.isCancelled == true { return }
     try nesting {
       try base.fetch(
@@ -328,7 +332,8 @@ final class BrokenStore: ForwardingStore {
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
       request.sources = request.sources.map { $0 < ObjectKey(1 << 39) ? $0 : first }
     }
-    var answer = try base.relationships(request, in: answering(view), options: options)
+    let isLive = flaw == .ordersInNewestState && relationship?.isOrdered == true
+    var answer = try base.relationships(request, in: isLive ? base.beginRead(.latest) : answering(view), options: options)
     if flaw == .losesOrderKeys {
       answer = RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities, rows: answer.rows)
     }
@@ -339,7 +344,8 @@ final class BrokenStore: ForwardingStore {
       }
     }
     if flaw == .offsetsDescend || flaw == .namesUnknownEntities || flaw == .leavesOutEntities { answer = malformed(answer) }
-    let accepts = request.acceptsRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
+    let addsRows = flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers || flaw == .rowsAlongOfSuperentity
+    let accepts = request.acceptsRows && addsRows
     guard accepts || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
   }
@@ -363,7 +369,15 @@ final class BrokenStore: ForwardingStore {
     let sink = KeepingSink()
     let keys = flaw == .rowsAlongOfOthers ? Array(0..<1000) : Array(Set(answer.targets))
     try base.rows(FaultRequest(entity: relationship.destinationIndex, keys: keys), in: answering(view), into: sink)
-    let rows = flaw == .rowsAlongTwice ? sink.batches + sink.batches : sink.batches
+    var rows = flaw == .rowsAlongTwice ? sink.batches + sink.batches : sink.batches
+    if flaw == .rowsAlongOfSuperentity, let model = notes.state.withLock({ $0.model }) {
+      rows = rows.map { batch in
+        let prefix = batch.idPrefix?.identity.prefix(for: model.entities[relationship.destinationIndex])
+        let builder = RowBatchBuilder(layout: batch.layout, idPrefix: prefix)
+        for row in 0..<batch.count { builder.append(batch.pointer(row)) }
+        return builder.seal()
+      }
+    }
     return RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, rows: rows)
   }
 
@@ -428,11 +442,19 @@ final class BrokenStore: ForwardingStore {
           request.entities[index].updated[place].changedSlots[word] = 0
         }
       }
+      for place in request.entities[index].derived.indices where flaw == .derivesFirstWordOnly {
+        let words = request.entities[index].derived[place].wordsPerRow
+        for word in request.entities[index].derived[place].setSlots.indices where word % words > 0 {
+          request.entities[index].derived[place].setSlots[word] = 0
+          request.entities[index].derived[place].addedSlots[word] = 0
+        }
+      }
       if flaw == .ignoresLocks { request.entities[index].locked = SaveRequest.KeyedRows() }
     }
     if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
+    if flaw == .losesMetadataBySaving { try base.setMetadata([:]) }
     if flaw == .makesRoomInCommit { return LatePreparation(base, request) }
     if flaw == .tornCommits || flaw == .tornRows { return try torn(request) }
     if flaw == .failsAfterFailure || flaw == .failsAfterFailedCall, notes.state.withLock({ $0.hasFailed }) {
@@ -466,6 +488,9 @@ final class BrokenStore: ForwardingStore {
       }
       if flaw == .leavesPartOfRefusedSave, error.code == .conflict || error.code == .constraintConflict {
         try base.prepare(SaveRequest(entities: request.entities.map(insertions)), options: options).commit()
+      }
+      if flaw == .ignoresUniqueReferences, error.constraintConflicts.contains(where: { $0.constraint.contains("hall") }) {
+        return try base.prepare(SaveRequest(), options: options)
       }
       if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
       throw error
@@ -554,6 +579,7 @@ final class BrokenStore: ForwardingStore {
     }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
+    if flaw == .takesMetadataWhenClosed, closed.load(ordering: .relaxed) { return }
     guard flaw == .mergesMetadata else { return try base.setMetadata(metadata) }
     let merged = notes.state.withLock { state in
       state.metadata.merge(metadata) { $1 }
@@ -616,6 +642,13 @@ private final class BrokenSink: RowSink {
     case .leavesOutRow where !counts && taken == 0: return try base.take(batch, .rows(places(batch, rows).dropLast().map(UInt32.init)))
     case .deliversRowTwice where !counts && taken == 0: _ = try base.take(batch, .one(places(batch, rows)[0]))
     case .servesOldVersions where !counts: return try base.take(older(batch), rows)
+    case .keysWithoutVersions where batch.layout == .keysOnly:
+      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: batch.idPrefix)
+      for row in places(batch, rows) {
+        builder.beginRow(key: batch[row].key, version: 1)
+        builder.endRow()
+      }
+      return try base.take(builder.seal(), .all)
     case .deliversOtherEntity where !counts: return try base.take(renamed(batch), rows)
     case .countsOneMore where counts:
       let builder = RowBatchBuilder(layout: batch.layout, idPrefix: nil)

@@ -31,6 +31,8 @@ enum Flaw: String, CaseIterable, Sendable {
   case servesDamagedFiles, ignoresDamagedModel, ignoresDamagedNextKeys
   case hidesFailedCommits, failsCommitsThatTookEffect, failsAfterFailedCall
   case forgetsReservedKeys, reservesKeysPerStore, createsWhenReadOnly, requestedRowsTwice
+  case countsInNewestState, ordersInNewestState, keysWithoutVersions, rowsAlongOfSuperentity, derivesFirstWordOnly
+  case losesMetadataBySaving, takesMetadataWhenClosed, ignoresUniqueReferences
   case writesUnchangedExternalValues, keepsFilesOfReplacedValues, ignoresDigest, doesNotSynchronize, keepsDestinationsOfDeletedSources
 
   /// The rules that have at least one case that must fail.
@@ -110,6 +112,13 @@ enum Flaw: String, CaseIterable, Sendable {
     case .forgetsReservedKeys, .reservesKeysPerStore: ["K1"]
     case .createsWhenReadOnly: ["O2"]
     case .requestedRowsTwice: ["R1"]
+    case .countsInNewestState, .ordersInNewestState: ["V1"]
+    case .keysWithoutVersions: ["F6"]
+    case .rowsAlongOfSuperentity: ["L4"]
+    case .derivesFirstWordOnly: ["S13"]
+    case .losesMetadataBySaving: ["M1"]
+    case .takesMetadataWhenClosed: ["O5"]
+    case .ignoresUniqueReferences: ["S2"]
     case .writesUnchangedExternalValues: ["X3"]
     case .keepsFilesOfReplacedValues: ["X4"]
     case .ignoresDigest, .ignoresDamagedModel, .ignoresDamagedNextKeys: ["O7"]

@@ -47,11 +47,11 @@ import Testing
   /// What a broken store does.
   enum Flaw: String, CaseIterable, Sendable {
     case forgetsDeletedObjects, keepsNothing, keepsEverySave, ignoresTokens, ignoresLimits, ignoresAuthors, ignoresTimes,
-      miscountsDeletions, skipsDeletedTransactions
+      miscountsDeletions, skipsDeletedTransactions, forgetsKeptValues
 
     var rule: String {
       switch self {
-      case .forgetsDeletedObjects, .keepsNothing, .keepsEverySave: "H1"
+      case .forgetsDeletedObjects, .forgetsKeptValues, .keepsNothing, .keepsEverySave: "H1"
       case .ignoresTokens, .ignoresLimits, .ignoresAuthors, .ignoresTimes: "H2"
       case .miscountsDeletions, .skipsDeletedTransactions: "H3"
       }
@@ -98,11 +98,15 @@ import Testing
       case .ignoresLimits: request.limit = nil
       case .ignoresAuthors: request.author = nil
       case .ignoresTimes: request.since = nil
-      case .forgetsDeletedObjects, .keepsNothing, .keepsEverySave, .miscountsDeletions, .skipsDeletedTransactions: break
+      case .forgetsDeletedObjects, .forgetsKeptValues, .keepsNothing, .keepsEverySave, .miscountsDeletions, .skipsDeletedTransactions:
+        break
       }
       do {
         var answer = try base.answers.perform(request, options: options)
         if flaw == .keepsNothing { answer.transactions = [] }
+        for place in answer.transactions.indices where flaw == .forgetsKeptValues {
+          for change in answer.transactions[place].changes.indices { answer.transactions[place].changes[change].tombstone = [:] }
+        }
         if flaw == .forgetsDeletedObjects {
           for place in answer.transactions.indices { answer.transactions[place].changes.removeAll { $0.kind == .deleted } }
         }

@@ -127,8 +127,28 @@ final class ServerStore: ForwardingStore {
     try base.fetch(plan, in: view, options: options, into: sink)
   }
 
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try check()
+    try base.rows(request, in: view, options: options, into: sink)
+  }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    try check()
+    return try base.relationships(request, in: view, options: options)
+  }
+
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
+    try check()
+    return try base.reserveKeys(demands, options: options)
+  }
+
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     try check()
     return try server.prepare(request, options)
+  }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws {
+    try check()
+    try base.setMetadata(metadata)
   }
 }

@@ -21,6 +21,8 @@ enum ConflictCases {
     StoreConformanceCase("S2", "a value can be used again after its row was changed or deleted", requires: uniqueness, freedBefore),
     StoreConformanceCase(
       "S2", "a value can be used again if its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
+    StoreConformanceCase("S2", "constraints on to-one relationships hold", requires: uniqueness, references),
+    StoreConformanceCase("S9", "an aborted save neither takes nor frees unique values", requires: uniqueness, abortedValues),
     StoreConformanceCase("S5", "a version conflict leaves the store unchanged", requires: versions, nothingAfterConflict),
     StoreConformanceCase("S5", "a constraint conflict leaves the store unchanged", requires: uniqueness, nothingAfterConstraintConflict),
   ]
@@ -294,6 +296,55 @@ enum ConflictCases {
     try expectConstraintConflicts(store, graph, [(last, new[0], ["code"])], "inserting a value that moved to another row") {
       $0.insert("Person", last, ["name": .string("New"), "code": .string("c0")])
     }
+  }
+
+  /// Each hall has one seat with a number.
+  private static func references(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.seats), graph = ExpectedGraph(store)
+    let halls = try store.keys("Hall", 2), seats = try store.keys("Seat", 4), last = try store.keys("Seat", 1)[0]
+    let constraint = ["hall", "number"]
+    try store.save(graph) { edit in
+      for hall in halls { edit.insert("Hall", hall, ["name": .string("Hall")]) }
+      for (seat, hall) in zip(seats, [halls[0], halls[1]]) { edit.insert("Seat", seat, ["hall": .key(hall), "number": .int64(7)]) }
+      // Without a hall, numbers needn't differ.
+      for seat in seats.suffix(2) { edit.insert("Seat", seat, ["number": .int64(7)]) }
+    }
+    try store.expectContents(graph, "after inserting seats of different halls and of none")
+    try expectConstraintConflicts(store, graph, [(last, seats[1], constraint)], "inserting a second seat with a number in a hall") {
+      $0.insert("Seat", last, ["hall": .key(halls[1]), "number": .int64(7)])
+    }
+    try expectConstraintConflicts(store, graph, [(seats[2], seats[0], constraint)], "moving a seat to a hall that has its number") {
+      $0.update("Seat", seats[2], ["hall": .key(halls[0])])
+    }
+    // Its seat then has no hall.
+    try store.save(graph) { $0.delete("Hall", halls[0]) }
+    try store.expectContents(graph, "after a hall was deleted")
+    try expectConstraintConflicts(store, graph, [(seats[0], seats[1], constraint)], "moving a seat of a deleted hall to another hall") {
+      $0.update("Seat", seats[0], ["hall": .key(halls[1])])
+    }
+    try store.save(graph) { $0.update("Seat", seats[0], ["hall": .key(halls[1]), "number": .int64(8)]) }
+    try store.expectContents(graph, "after the seat got another number and the other hall")
+  }
+
+  private static func abortedValues(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), people = graph.rows("Person").keys.sorted(), new = try store.keys("Person", 3)
+    let edit = GraphEdit(graph)
+    edit.insert("Person", new[0], ["name": .string("Aborted"), "code": .string("taken")])
+    edit.update("Person", people[0], ["code": .string("other")])
+    edit.delete("Person", people[1])
+    try store.store.prepare(edit.request()).abort()
+    try expectConstraintConflicts(
+      store, graph, [(new[1], people[0], ["code"]), (new[2], people[1], ["code"])], "inserting values that an aborted save would have freed"
+    ) { edit in
+      edit.insert("Person", new[1], ["name": .string("New"), "code": .string("c0")])
+      edit.insert("Person", new[2], ["name": .string("New"), "code": .string("c1")])
+    }
+    try store.save(graph) { edit in
+      edit.insert("Person", new[1], ["name": .string("New"), "code": .string("taken")])
+      edit.update("Person", people[3], ["code": .string("other")])
+    }
+    try store.expectContents(graph, "after values of an aborted save were used")
   }
 
   // MARK: Failed saves

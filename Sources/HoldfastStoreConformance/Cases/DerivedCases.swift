@@ -17,6 +17,10 @@ enum DerivedCases {
     StoreConformanceCase("S13", "a sum that doesn't fit its type is refused, and the store stays unchanged", overflow),
     StoreConformanceCase("S13", "encoding and decoding the request doesn't change the result", codedRequest),
     StoreConformanceCase("S13", "derived values are stored durably", reopening),
+    StoreConformanceCase("S13", "derived values beyond the 64th property", wideRows),
+    StoreConformanceCase("S9", "an aborted save doesn't change derived values", aborted),
+    StoreConformanceCase(
+      "V1", "a save of derived values doesn't change a snapshot", requires: .with { $0.snapshots = true }, snapshots),
     StoreConformanceCase("S14", "an update doesn't change a derived attribute that isn't marked", unmarked),
   ]
 
@@ -143,6 +147,58 @@ enum DerivedCases {
     try store.expectContents(graph, "after fifty saves of only derived values")
     try run.close(store)
     try run.open(place, ConformanceModel.derived).expectContents(graph, "after reopening")
+  }
+
+  private static func wideRows(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.wideDerived), graph = ExpectedGraph(store)
+    let keys = try store.keys("Wide", 3)
+    try store.save(graph) { edit in
+      for key in keys {
+        edit.insert("Wide", key, ["n00": .int64(1), "zCount": .int64(1), "zShop": .string("Shop"), "zTotal": .int64(10)])
+      }
+    }
+    try store.save(graph) { edit in
+      edit.derive("Wide", keys[0], set: ["zShop": .string("Other")], add: ["zCount": .int64(1)])
+      edit.derive("Wide", keys[2], set: ["zTotal": .null], add: ["zCount": .int64(-1)])
+    }
+    try store.expectContents(graph, "after derived values of wide rows changed")
+    try store.save(graph) { edit in
+      edit.update("Wide", keys[0], ["n00": .int64(2)], stale: ["zCount": .int64(99)])
+      edit.update("Wide", keys[1], ["n65": .int64(3)], stale: ["zShop": .null])
+    }
+    try store.expectContents(graph, "after updates of wide rows with outdated derived values")
+    try run.close(store)
+    try run.open(place, ConformanceModel.wideDerived).expectContents(graph, "after reopening")
+  }
+
+  /// Changes derived values of existing rows.
+  private static func derive(_ edit: GraphEdit, _ keys: [ObjectKey]) {
+    edit.derive("Basket", keys[0], set: ["shopName": .string("Other"), "length": .double(9)], add: ["count": .int16(5)])
+    edit.derive("BigBasket", keys[3], set: ["shopName": .string("Big")], add: ["again": .int32(1)])
+  }
+
+  private static func aborted(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    let edit = GraphEdit(graph)
+    derive(edit, keys)
+    let prepared = try store.store.prepare(edit.request())
+    try store.expectContents(graph, "while derived values are prepared")
+    prepared.abort()
+    try store.expectContents(graph, "after an abort")
+    try store.save(graph) { derive($0, keys) }
+    try store.expectContents(graph, "after an abort and a save of the same values")
+  }
+
+  private static func snapshots(_ run: CaseRun) throws {
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      let (store, graph, keys) = try make(run)
+      let before = ExpectedGraph(graph), view = try store.store.beginRead(kind)
+      try store.save(graph) { derive($0, keys) }
+      try store.expectContents(before, "in a \(kind) view from before derived values changed", in: view)
+      view.end()
+      try store.expectContents(graph, "after derived values changed")
+    }
   }
 
   private static func unmarked(_ run: CaseRun) throws {

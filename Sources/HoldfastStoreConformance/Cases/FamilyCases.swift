@@ -22,6 +22,7 @@ enum FamilyCases {
     StoreConformanceCase("R1", "many rows by key, if the entities below a superentity alternate", manyRowsByKey),
     StoreConformanceCase("R2", "keys of other entities in the hierarchy are left out", otherKeys),
     StoreConformanceCase("L1", "targets of inherited relationships, with the right entities", targets),
+    StoreConformanceCase("L4", "prefetched rows of subentities have the IDs and layouts of their own entities", rowsAlong),
     StoreConformanceCase("K1", "keys are unique among all entities with the same root", uniqueKeys),
     StoreConformanceCase("S1", "conflicts of rows of subentities", requires: .with { $0.versions = true }, conflicts),
     StoreConformanceCase("S2", "inherited constraints hold among all subentities", requires: unique, inheritedConstraints),
@@ -294,6 +295,21 @@ enum FamilyCases {
             "target \(answer.targets[target]) of \(entity).\(name) to be of its own entity", got: zoo.store.model.entities[said].name)
         }
       }
+    }
+  }
+
+  private static func rowsAlong(_ run: CaseRun) throws {
+    let zoo = try Zoo(run), store = zoo.store
+    for (entity, name) in [("Keeper", "animals"), ("Animal", "friends"), ("Keeper", "teachers"), ("Animal", "favouredBy")] {
+      let described = store.entity(entity), sources = zoo.family(entity).map(\.key).sorted()
+      guard let relationship = described.relationship(named: name) else { return }
+      let request = RelationshipRequest(entity: described.index, relationship: relationship.index, sources: sources, acceptsRows: true)
+      guard let answer = try store.latest({ try store.answer(request, in: $0) }) else { return }
+      let rows = answer.rows.flatMap { batch in (0..<batch.count).map { batch[$0] } }
+      let delivered = Set(rows.map(\.key)).intersection(answer.targets)
+      let expected = zoo.family(store.model.destination(of: relationship).name).filter { delivered.contains($0.key) }
+      store.expectRows(rows, expected, "the prefetched rows of \(entity).\(name)")
+      expectConcrete(rows, zoo, "the prefetched rows of \(entity).\(name)")
     }
   }
 

@@ -10,6 +10,7 @@ import HoldfastStore
 enum HistoryCases {
   static let all = [
     StoreConformanceCase("H1", "each save is a transaction with the objects that it changed", transactions),
+    StoreConformanceCase("H1", "the kept values of deleted objects", tombstones),
     StoreConformanceCase("H1", "saves that don't take effect aren't in the history", otherSaves),
     StoreConformanceCase("H1", "a save that isn't kept in the history takes effect", unkeptSaves),
     StoreConformanceCase("H1", "the history is still there after reopening", reopening),
@@ -30,10 +31,7 @@ enum HistoryCases {
     init?(_ run: CaseRun, _ place: StorePlace? = nil) throws {
       store = try run.open(place ?? run.makePlace(), ConformanceModel.general)
       graph = ExpectedGraph(store)
-      if !store.store.answers.supports(HistoryRequest.self) { return nil }
-      do { _ = try store.store.answers.perform(HistoryRequest(limit: 1)) } catch let error as StoreError
-        where error.code == .unsupportedRequest
-      { return nil }
+      guard try HistoryCases.keepsHistory(store) else { return nil }
       keys = try store.keys("Club", 6)
     }
 
@@ -74,6 +72,47 @@ enum HistoryCases {
     func expectUnavailable(_ token: StateToken, _ what: String) {
       store.run.expectError(.stateUnavailable, of: "reading the history after \(what)") { _ = try read(HistoryRequest(after: token)) }
     }
+  }
+
+  private static func keepsHistory(_ store: TestedStore) throws -> Bool {
+    if !store.store.answers.supports(HistoryRequest.self) { return false }
+    do { _ = try store.store.answers.perform(HistoryRequest(limit: 1)) } catch let error as StoreError
+      where error.code == .unsupportedRequest
+    { return false }
+    return true
+  }
+
+  /// Only attributes that are marked in the model keep their values.
+  private static func tombstones(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.preserving), graph = ExpectedGraph(store)
+    guard try keepsHistory(store) else { return }
+    let keys = try store.keys("Note", 2), long = try store.keys("LongNote", 1)[0]
+    func save(_ edit: (GraphEdit) -> Void) throws {
+      let edits = GraphEdit(graph)
+      edit(edits)
+      var request = edits.request()
+      request.origin = SaveOrigin()
+      try store.save(request)
+      edits.apply()
+    }
+    try save { edit in
+      edit.insert("Note", keys[0], ["code": .int64(5), "name": .string("First"), "text": .string("not kept")])
+      edit.insert("Note", keys[1], ["code": .int64(6), "name": .string("Second")])
+      edit.insert("LongNote", long, ["code": .int64(7), "name": .string("Long"), "pages": .double(1.5)])
+    }
+    try save { $0.update("Note", keys[0], ["name": .string("Changed")]) }
+    let state = try store.store.answers.perform(HistoryRequest()).state
+    try save { edit in
+      edit.delete("Note", keys[0])
+      edit.delete("LongNote", long)
+    }
+    let changes = try store.store.answers.perform(HistoryRequest(after: state)).transactions.flatMap(\.changes)
+    let got = Dictionary(changes.map { ($0.objectID.key, $0.tombstone) }, uniquingKeysWith: { first, _ in first })
+    let expected: [ObjectKey: [String: StoreValue]] = [
+      keys[0]: ["code": .int64(5), "name": .string("Changed")],
+      long: ["code": .int64(7), "name": .string("Long"), "pages": .double(1.5)],
+    ]
+    run.expectEqual(got, expected, "the kept values of deleted objects")
   }
 
   private static func transactions(_ run: CaseRun) throws {

@@ -26,6 +26,7 @@ enum OpeningCases {
     StoreConformanceCase(
       "O5", "a closed store can be opened again, even if its views and saves are still referenced", reopeningBesideRemains),
     StoreConformanceCase("M1", "setting metadata replaces all metadata durably", metadata),
+    StoreConformanceCase("M1", "saves keep the metadata", metadataBesideSaves),
   ]
 
   private static func declaredCapabilities(_ run: CaseRun) throws {
@@ -210,9 +211,29 @@ enum OpeningCases {
     try store.store.close()
     try store.store.close()
     run.expectError(.notOpen, of: "reading in a view of a closed store") { _ = try store.fetch(store.plan("Person"), in: view) }
+    run.expectError(.notOpen, of: "reading rows by key in a view of a closed store") { _ = try store.rows("Person", [1], in: view) }
+    run.expectError(.notOpen, of: "reading a relationship in a view of a closed store") {
+      _ = try store.targets("Company", "employees", [1], in: view)
+    }
     view.end()
     run.expectError(.notOpen, of: "beginning a read in a closed store") { _ = try store.store.beginRead(.latest) }
     run.expectError(.notOpen, of: "saving to a closed store") { try store.store.prepare(SaveRequest()).commit() }
+    run.expectError(.notOpen, of: "reserving keys of a closed store") { _ = try store.keys("Person", 1) }
+    run.expectError(.notOpen, of: "writing metadata of a closed store") { try store.store.setMetadata(["a": .bool(true)]) }
+  }
+
+  private static func metadataBesideSaves(_ run: CaseRun) throws {
+    let place = try run.makePlace(), values: [String: StoreValue] = ["title": .string("Metadata"), "number": .int64(7)]
+    var store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), club = graph.rows("Club").keys.min() ?? 0
+    try store.store.setMetadata(values)
+    for round in 0..<3 {
+      try store.save(graph) { $0.update("Club", club, ["name": .string("Club \(round)")]) }
+      try run.close(store)
+      store = try run.open(place, ConformanceModel.general)
+      run.expectEqual(store.metadata.userInfo, values, "the metadata after \(round + 1) saves, each followed by reopening")
+    }
+    try store.expectContents(graph, "after saves beside metadata")
   }
 
   private static func metadata(_ run: CaseRun) throws {

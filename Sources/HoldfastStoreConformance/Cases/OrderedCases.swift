@@ -9,6 +9,7 @@ enum OrderedCases {
     StoreConformanceCase("S12", "the two sides of a pair have separate orders", bothSides),
     StoreConformanceCase("S12", "order keys are removed with deleted targets and sources", deletions),
     StoreConformanceCase("S9", "an aborted save doesn't change the order", abort),
+    StoreConformanceCase("V1", "a save doesn't change the order in a snapshot", requires: .with { $0.snapshots = true }, snapshots),
     StoreConformanceCase("O5", "the order is stored durably", reopening),
   ]
 
@@ -159,6 +160,22 @@ enum OrderedCases {
     edit.order("Playlist", "entries", music.playlists[0], music.entries[0], 1)
     try music.store.store.prepare(edit.request()).abort()
     try music.store.expectContents(music.graph, "after an abort")
+  }
+
+  private static func snapshots(_ run: CaseRun) throws {
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      let music = try Music(try run.openNew(model)), before = ExpectedGraph(music.graph), store = music.store
+      let view = try store.store.beginRead(kind)
+      try store.save(music.graph) { edit in
+        edit.update("Playlist", music.playlists[0], [:])
+        edit.order("Playlist", "entries", music.playlists[0], music.entries[0], .min)
+        edit.order("Playlist", "tags", music.playlists[0], music.tags[1], -7)
+        edit.order("Playlist", "notes", music.playlists[0], music.notes[2], 3)
+      }
+      try store.expectContents(before, "in a \(kind) view from before targets moved", in: view)
+      view.end()
+      try store.expectContents(music.graph, "after targets moved")
+    }
   }
 
   private static func reopening(_ run: CaseRun) throws {

@@ -9,6 +9,7 @@ enum ReadingCases {
       StoreConformanceCase("F4", "a fetch stops after the sink has enough", stopsWhenEnough),
       StoreConformanceCase("F4", "errors of the sink are rethrown", passesOnErrors),
       StoreConformanceCase("F5", "rows have the right layout, ID, key and version, and each batch has one entity", layouts),
+      StoreConformanceCase("F5", "IDs of the store's own objects are returned unchanged", ownIDs),
       StoreConformanceCase("F6", "key-only rows have no columns", keysOnly),
       StoreConformanceCase("F7", "a sink may send requests to the store", nestedRequests),
       StoreConformanceCase("R1", "each requested row is returned once", rowsByKey),
@@ -153,6 +154,12 @@ enum ReadingCases {
   private static func keysOnly(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
+    // So that not all rows have the same version.
+    try store.save(graph) { edit in
+      for entity in store.model.entities {
+        for key in graph.rows(of: entity).keys.sorted().prefix(2) { edit.update(entity.name, key, [:]) }
+      }
+    }
     for entity in store.model.entities {
       var plan = store.plan(entity.name)
       plan.output = .keys
@@ -165,6 +172,24 @@ enum ReadingCases {
         run.expectEqual(row.objectID, store.identity.objectID(entity: entity, key: row.key), "the ID of key \(row.key) of \(entity.name)")
       }
     }
+  }
+
+  private static func ownIDs(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general), graph = ExpectedGraph(store)
+    let keys = try store.keys("Sample", 3), club = try store.keys("Club", 1)[0], name = ConformanceModel.attributeName(.objectID)
+    // The last object doesn't exist.
+    let ids = [("Sample", keys[2]), ("Club", club), ("Club", ObjectKey(1 << 40))].map { entity, key in
+      store.identity.objectID(entity: store.entity(entity), key: key)
+    }
+    try store.save(graph) { edit in
+      edit.insert("Club", club, ["name": .string("Club")])
+      for (key, id) in zip(keys, ids) { edit.insert("Sample", key, [name: .objectID(id)]) }
+    }
+    try store.expectRows(store.fetch(store.plan("Sample")), Array(graph.rows("Sample").values), "the rows with IDs of the store's objects")
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    try again.expectRows(again.rows("Sample", keys), Array(graph.rows("Sample").values), "the rows by key after reopening")
   }
 
   private static func rowsByKey(_ run: CaseRun) throws {

@@ -7,6 +7,8 @@ enum ViewCases {
     StoreConformanceCase(
       "V1", "rows by key in a snapshot are those of the snapshot", requires: .with { $0.snapshots = true }, snapshotRows),
     StoreConformanceCase(
+      "V1", "keys, counts and look-ups in a snapshot are those of the snapshot", requires: .with { $0.snapshots = true }, snapshotQueries),
+    StoreConformanceCase(
       "V1", "many saves don't change a snapshot", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
     StoreConformanceCase("V2", "a latest view shows every save committed before it", latestSees),
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
@@ -66,6 +68,42 @@ enum ViewCases {
         view.end()
         try store.expectRows(store.rows("Person", people + [key]), Array(graph.rows("Person").values), "the rows after the save")
       }
+    }
+  }
+
+  private static func snapshotQueries(_ run: CaseRun) throws {
+    let declared = run.harness.capabilities
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      let store = try run.openNew(ConformanceModel.general)
+      let graph = try ConformanceRows.people(store), before = ExpectedGraph(graph)
+      let people = graph.rows("Person").keys.sorted(), new = try store.keys("Person", 1)[0]
+      let view = try store.store.beginRead(kind)
+      try store.save(graph) { edit in
+        edit.insert("Person", new, ["name": .string("New"), "code": .string("new")])
+        edit.update("Person", people[0], ["code": .string("changed")])
+        edit.delete("Person", people[3])
+      }
+      let when = "in a \(kind) view from before a save"
+      var plan = store.plan("Person")
+      plan.output = .keys
+      let keys = try store.fetch(plan, in: view)
+      run.expectEqual(keys.map(\.key).sorted(), people, "the keys of Person \(when)")
+      for row in keys {
+        run.expectEqual(row.version, before.rows("Person")[row.key]?.version, "the version of the key-only row \(row.key) \(when)")
+      }
+      if declared.counting {
+        plan.output = .count
+        run.expectEqual(try store.fetch(plan, in: view).map(\.values), [[.int64(Int64(people.count))]], "the count of Person \(when)")
+      }
+      if declared.uniqueLookups, let slot = store.entity("Person").slot(named: "code") {
+        for code in ["c0", "c3", "changed", "new"] {
+          let lookup = QueryExpression.comparison(.property("code"), .equalTo, .constant(.string(code)), [])
+          let expected = before.rows("Person").values.filter { $0[slot] == .string(code) }
+          try store.expectRows(store.fetch(store.plan("Person", lookup), in: view), expected, "the rows with the code \(code) \(when)")
+        }
+      }
+      view.end()
+      try store.expectContents(graph, "after the save")
     }
   }
 

@@ -59,6 +59,15 @@ enum ConformanceModel {
       "Measurement", attributes: [AttributeDescription("ratio", .double, isOptional: true)], uniquenessConstraints: [["ratio"]])
   ])
 
+  /// Seats, each with a number that no other seat in its hall has.
+  static let seats = make([
+    EntityDescription(
+      "Hall", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("seats", to: "Seat", inverse: "hall")]),
+    EntityDescription(
+      "Seat", attributes: [AttributeDescription("number", .integer64, isOptional: true)],
+      relationships: [.toOne("hall", to: "Hall", inverse: "seats")], uniquenessConstraints: [["hall", "number"]]),
+  ])
+
   /// A model for a delete rule. Hubs, which the cases delete, have relationships of every shape to spokes, to each other and to `Above`.
   static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
     make([
@@ -106,6 +115,36 @@ enum ConformanceModel {
       "Shop", attributes: [AttributeDescription("name", .string, isOptional: true)],
       relationships: [.toMany("baskets", to: "Basket", inverse: "shop")]),
   ])
+
+  /// An entity whose derived attributes come after more than 64 others.
+  static let wideDerived = make([
+    EntityDescription(
+      "Wide",
+      attributes: (0..<66).map { AttributeDescription("n\($0 / 10)\($0 % 10)", .integer64, isOptional: true) } + [
+        AttributeDescription.derived("zCount", .integer64, "parts.@count"), AttributeDescription.derived("zShop", .string, "shop.name"),
+        AttributeDescription.derived("zTotal", .integer64, "parts.weight.@sum"),
+      ], relationships: [.toMany("parts", to: "Part", inverse: "whole"), .toOne("shop", to: "Shop", inverse: "stock")]),
+    EntityDescription(
+      "Part", attributes: [AttributeDescription("weight", .integer32, isOptional: true)],
+      relationships: [.toOne("whole", to: "Wide", inverse: "parts")]),
+    EntityDescription(
+      "Shop", attributes: [AttributeDescription("name", .string, isOptional: true)],
+      relationships: [.toMany("stock", to: "Wide", inverse: "shop")]),
+  ])
+
+  /// Notes, whose code, name and pages a history keeps when they are deleted.
+  static let preserving = make([
+    EntityDescription(
+      "Note",
+      attributes: [preserved("code", .integer64), preserved("name", .string), AttributeDescription("text", .string, isOptional: true)]),
+    EntityDescription("LongNote", superentity: "Note", attributes: [preserved("pages", .double)]),
+  ])
+
+  private static func preserved(_ name: String, _ type: AttributeType) -> AttributeDescription {
+    var attribute = AttributeDescription(name, type, isOptional: true)
+    attribute.preservesValueInHistoryOnDeletion = true
+    return attribute
+  }
 
   private static func make(_ entities: [EntityDescription]) -> ManagedObjectModel {
     do {

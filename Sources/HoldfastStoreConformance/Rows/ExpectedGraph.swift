@@ -250,9 +250,15 @@ final class GraphEdit {
       let made = graph.makeRow(entity, row.key, version: 4711, values)
       withExtendedLifetime(made) { builder.append(made.pointer) }
     }
-    func mask(_ slots: some Sequence<SlotIndex>) -> UInt64 { slots.reduce(0) { $0 | $1.bit } }
+    let wordCount = GraphEdit.wordCount(entity)
+    func mask(_ slots: some Sequence<SlotIndex>) -> [UInt64] {
+      var mask = [UInt64](repeating: 0, count: wordCount)
+      for slot in slots { mask[slot.word] |= slot.bit }
+      return mask
+    }
     return SaveRequest.DerivedRows(
-      rows: builder.seal(), setSlots: rows.map { mask($0.set.keys) }, addedSlots: rows.map { mask($0.added.keys) }, wordsPerRow: 1)
+      rows: builder.seal(), setSlots: rows.flatMap { mask($0.set.keys) }, addedSlots: rows.flatMap { mask($0.added.keys) },
+      wordsPerRow: wordCount)
   }
 
   private func batches(_ rows: [RowView], _ entity: EntityIndex) -> [RowBatch] {
