@@ -164,7 +164,7 @@ final class BrokenStore: ForwardingStore {
     let view = try base.beginRead(kind, options: options)
     let state = notes.state.withLock { notes in
       notes.firstToken = notes.firstToken ?? view.state
-      return flaw == .keepsToken ? notes.firstToken : view.state
+      return flaw == .keepsToken || flaw == .keepsTokenWithoutUpdates ? notes.firstToken : view.state
     }
     return View(view, kind, state, endsBase: flaw != .endedViewsAnswer, whenEnded: whenEnded)
   }
@@ -192,7 +192,7 @@ final class BrokenStore: ForwardingStore {
       if plan.sorts.isEmpty, plan.offset == 0, let limit = plan.limit { return try fetchLast(limit, plan, view, sink) }
     case .windowsOffByOne: plan.offset += plan.offset > 0 ? 1 : 0
     case .keysWithColumns: if plan.output == .keys { plan.output = .rows }
-    case .keysIgnorePredicate: if plan.output == .keys { plan.predicate = nil }
+    case .keysIgnorePredicate, .lookupKeysOfAll: if plan.output == .keys { plan.predicate = nil }
     case .keysIgnoreSorts: if plan.output == .keys { plan.sorts = [] }
     case .keysIgnoreOffset: if plan.output == .keys { plan.offset = 0 }
     case .aggregatesIgnorePredicate: if case .aggregates = plan.output { plan.predicate = nil }
@@ -454,6 +454,9 @@ final class BrokenStore: ForwardingStore {
     if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
+    if flaw == .keepsTokenWithoutUpdates, request.entities.contains(where: { !$0.updated.isEmpty }) {
+      notes.state.withLock { $0.firstToken = nil }
+    }
     if flaw == .losesMetadataBySaving { try base.setMetadata([:]) }
     if flaw == .makesRoomInCommit { return LatePreparation(base, request) }
     if flaw == .tornCommits || flaw == .tornRows { return try torn(request) }

@@ -32,6 +32,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case hidesFailedCommits, failsCommitsThatTookEffect, failsAfterFailedCall
   case forgetsReservedKeys, reservesKeysPerStore, createsWhenReadOnly, requestedRowsTwice
   case countsInNewestState, ordersInNewestState, keysWithoutVersions, rowsAlongOfSuperentity, derivesFirstWordOnly
+  case keepsTokenWithoutUpdates, lookupKeysOfAll
   case losesMetadataBySaving, takesMetadataWhenClosed, ignoresUniqueReferences
   case writesUnchangedExternalValues, keepsFilesOfReplacedValues, ignoresDigest, doesNotSynchronize, keepsDestinationsOfDeletedSources
 
@@ -113,7 +114,8 @@ enum Flaw: String, CaseIterable, Sendable {
     case .createsWhenReadOnly: ["O2"]
     case .requestedRowsTwice: ["R1"]
     case .countsInNewestState, .ordersInNewestState: ["V1"]
-    case .keysWithoutVersions: ["F6"]
+    case .keysWithoutVersions, .lookupKeysOfAll: ["F6"]
+    case .keepsTokenWithoutUpdates: ["V4"]
     case .rowsAlongOfSuperentity: ["L4"]
     case .derivesFirstWordOnly: ["S13"]
     case .losesMetadataBySaving: ["M1"]

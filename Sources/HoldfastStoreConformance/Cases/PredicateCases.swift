@@ -29,6 +29,13 @@ enum PredicateCases {
           $0.traversal = .quantifiers
         }, limits),
       StoreConformanceCase("F1", "lookups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
+      StoreConformanceCase("F6", "keys of rows with a unique value", requires: .with { $0.uniqueLookups = true }, uniqueKeys),
+      StoreConformanceCase(
+        "F3", "offset and limit apply to the row with a unique value",
+        requires: .with {
+          $0.uniqueLookups = true
+          $0.windowing = true
+        }, uniqueWindows),
       StoreConformanceCase("F1", "lookups by unusual unique values", requires: .with { $0.uniqueLookups = true }, unusualUniqueLookups),
       StoreConformanceCase(
         "F1", "lookups by constraints on several attributes", requires: .with { $0.uniqueLookups = true }, compositeLookups),
@@ -310,6 +317,37 @@ enum PredicateCases {
     }
     for constant in [StoreValue.int64(-1), .int64(15), .int32(20), .double(30), .double(30.5)] {
       try ask(lookup("number", constant), "Person", store, graph)
+    }
+  }
+
+  private static func uniqueKeys(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), people = graph.rows("Person").keys.sorted()
+    // So that not all rows have the same version.
+    try store.save(graph) { $0.update("Person", people[0], ["name": .string("renamed")]) }
+    for code in ["c0", "c1", "missing"] {
+      let predicate = lookup("code", .string(code)), expected = try matching(predicate, "Person", store, graph)
+      var plan = store.plan("Person", predicate)
+      plan.output = .keys
+      let got = try store.fetch(plan)
+      run.expectEqual(got.map(\.key), expected.map(\.key), "the keys of people with the code \(code)")
+      run.expectEqual(got.map(\.version), expected.map(\.version), "the versions in key-only rows of people with the code \(code)")
+      for row in got {
+        run.expect(row.batch.layout == .keysOnly, "key-only rows of a look-up to have no columns", got: "\(row.batch.layout.columns)")
+      }
+    }
+  }
+
+  private static func uniqueWindows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), predicate = lookup("code", .string("c1"))
+    let found = try matching(predicate, "Person", store, graph).map(\.key)
+    for (offset, limit) in [(0, 1), (0, 5), (1, 1), (0, 0)] {
+      var plan = store.plan("Person", predicate)
+      (plan.offset, plan.limit) = (offset, limit)
+      run.expectEqual(
+        try store.fetch(plan).map(\.key), Array(found.dropFirst(offset).prefix(limit)),
+        "the key of the person with the code c1 with offset \(offset) and limit \(limit)")
     }
   }
 

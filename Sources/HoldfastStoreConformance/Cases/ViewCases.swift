@@ -128,9 +128,17 @@ enum ViewCases {
     guard let before = view.state else { return }
     run.expectEqual(before.storeUUID, store.identity.storeUUID, "the store of a state token")
     var seen: Set<StateToken> = [before]
+    let people = graph.rows("Person").keys.sorted(), new = try store.keys("Person", 1)[0]
     for round in 0..<5 {
-      let person = graph.rows("Person").keys.min() ?? 0
-      let receipt = try store.save(graph) { $0.update("Person", person, ["name": .string("Round \(round)")]) }
+      let receipt = try store.save(graph) { edit in
+        switch round {
+        // Neither the number of rows nor the largest key or version need change.
+        case 2: edit.delete("Person", people[5])
+        case 3: edit.insert("Person", new, ["name": .string("New")])
+        case 4: edit.update("Person", people[1], [:])
+        default: edit.update("Person", people[0], ["name": .string("Round \(round)")])
+        }
+      }
       let next = try store.store.beginRead(.snapshot)
       defer { next.end() }
       guard let token = next.state else { return run.fail("a state token after a save, because there was one before it", got: "none") }
