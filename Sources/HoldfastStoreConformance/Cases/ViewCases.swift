@@ -76,10 +76,11 @@ enum ViewCases {
     for kind in [ReadViewKind.consistent, .snapshot] {
       let store = try run.openNew(ConformanceModel.general)
       let graph = try ConformanceRows.people(store), before = ExpectedGraph(graph)
-      let people = graph.rows("Person").keys.sorted(), new = try store.keys("Person", 1)[0]
+      let people = graph.rows("Person").keys.sorted(), new = try store.keys("Person", 2)
       let view = try store.store.beginRead(kind)
       try store.save(graph) { edit in
-        edit.insert("Person", new, ["name": .string("New"), "code": .string("new")])
+        edit.insert("Person", new[0], ["name": .string("New"), "code": .string("new")])
+        edit.insert("Person", new[1], ["name": .string("New")])
         edit.update("Person", people[0], ["code": .string("changed")])
         edit.delete("Person", people[3])
       }
