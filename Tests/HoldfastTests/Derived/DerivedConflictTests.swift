@@ -86,6 +86,38 @@ import Testing
     try place.expectRight("after a dog got a deleted owner")
   }
 
+  /// The store still has objects that reference a dog which is inserted again: a bill, because of the delete rule, and a walk that a third
+  /// context has given it meanwhile.
+  ///
+  /// The bug: the dog's counts and sums began at 0, and the copies of its name stayed nil. Deleting the walk then made the count -1.
+  @Test(arguments: TestStore.allCases) func `a dog that is inserted again counts the objects that still reference it`(_ store: TestStore)
+    throws
+  {
+    let place = try place(store), one = try place.context()
+    let deleted = try one.all("Dog")[0], bill = one.make("Bill", ["sum": .int32(5)], dog: deleted)
+    try one.save()
+    let two = try place.context(), three = try place.context()
+    let (dog, known) = (try two.all("Dog")[0], try three.all("Dog")[0])
+    two.mergePolicy = .overwrite
+    dog["name"] = .string("Max")
+    one.delete(deleted)
+    try one.save()
+    #expect(bill["payer"] == .null)
+    let walk = three.make("Walk", ["minutes": .int32(100), "distance": .double(0.5)], dog: known)
+    try three.save()
+    #expect(walk["dogName"] == .null)
+    let own = two.make("Walk", ["minutes": .int32(10)], dog: dog)
+    try two.save()
+    #expect(dog["walkCount"] == .int64(2) && dog["minutes"] == .int32(110) && dog["distance"] == .double(0.5))
+    #expect(dog["billCount"] == .int64(1) && own["dogName"] == .string("Max"))
+    try place.expectRight("after the dog was inserted again")
+    let last = try place.context()
+    for walk in try last.all("Walk") { last.delete(walk) }
+    try last.save()
+    #expect(try last.all("Dog")[0]["walkCount"] == .int64(0))
+    try place.expectRight("after its walks were deleted")
+  }
+
   @Test(arguments: TestStore.allCases) func `a part changes its number while another context adds an object to it`(_ store: TestStore)
     throws
   {

@@ -35,14 +35,17 @@ extension Deriving {
 
   /// The stored objects whose path goes through a changed value.
   private func objectsLed(by path: DerivationPlan.Path) throws -> Set<ObjectKey> {
-    var keys: Set<ObjectKey> = []
+    var keys: Set<ObjectKey> = [], again: Set<ObjectKey> = []
     for depth in path.hops.indices.reversed() {
       let slot = depth + 1 < path.hops.count ? path.hops[depth + 1].slot : path.source.slot
-      for object in savedObjects(of: path.hops[depth].destinationIndex) where !object.isInserted {
+      again.removeAll()
+      for object in savedObjects(of: path.hops[depth].destinationIndex) {
+        // Objects can still reference one that is inserted again. Stores don't return the destinations of a missing object.
+        if object.isInsertedAgain { again.insert(object.objectKey) }
         guard let old = before(object) else { continue }
         if after(object).map({ Deriving.differ(old, $0, slot, object.entity.layout) }) ?? true { keys.insert(object.objectKey) }
       }
-      keys = try sources(of: keys, path.hops[depth])
+      keys = try sources(of: keys, path.hops[depth]).union(fetchSources(of: again.sorted(), path.hops[depth]))
     }
     return keys
   }
@@ -52,7 +55,7 @@ extension Deriving {
     let sorted = keys.filter { $0 >= 0 }.sorted()
     if sorted.isEmpty { return [] }
     var found: Set<ObjectKey> = []
-    guard let inverse = part.coordinator.model.inverse(of: hop) else { return try sourcesWithoutInverse(of: sorted, hop) }
+    guard let inverse = part.coordinator.model.inverse(of: hop) else { return try fetchSources(of: sorted, hop) }
     if inverse.isToMany {
       let request = RelationshipRequest(entity: inverse.entityIndex, relationship: inverse.index, sources: sorted)
       try reader.relationships(request) { found.formUnion($1) }
@@ -64,7 +67,8 @@ extension Deriving {
     return found
   }
 
-  private func sourcesWithoutInverse(of keys: [ObjectKey], _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
+  /// The stored objects whose to-one relationship references one of some keys, found by a fetch. Their rows are read.
+  func fetchSources(of keys: [ObjectKey], _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
     var found: Set<ObjectKey> = []
     for window in keys.windows(of: Deriving.maximumListCount) {
       let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }

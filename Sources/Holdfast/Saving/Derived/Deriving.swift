@@ -174,8 +174,9 @@ final class Deriving {
 
   /// Adds differences to the stored values.
   private func applyDifferences(_ place: Int) throws {
-    let aggregate = plan.aggregates[place], slot = aggregate.attribute.slot
-    for (owner, difference) in differences[place] {
+    let aggregate = plan.aggregates[place], slot = aggregate.attribute.slot, again = insertedAgain(aggregate)
+    incomplete[place].formUnion(again)
+    for (owner, difference) in differences[place] where !again.contains(owner) {
       // Objects that were inserted and then deleted have no permanent key.
       if part.permanent(owner) < 0 { continue }
       if isNew(aggregate, owner) {
@@ -199,6 +200,13 @@ final class Deriving {
   /// New objects of other entities can have the relationship, too, if the attribute's entity inherits it.
   private func isNew(_ aggregate: DerivationPlan.Aggregate, _ owner: ObjectKey) -> Bool {
     isNew(aggregate.entity.index, owner) && context.registeredOwner(aggregate.entity.index, owner) != nil
+  }
+
+  /// The owners that the save inserts again, and that objects in the store can still reference: others may have linked them to the deleted
+  /// owner, or its delete rule was "no action".
+  private func insertedAgain(_ aggregate: DerivationPlan.Aggregate) -> Set<ObjectKey> {
+    guard reusesKeys, aggregate.inverse?.isToMany == false else { return [] }
+    return Set(savedObjects(of: aggregate.entity.index).filter(\.isInsertedAgain).map(\.objectKey))
   }
 
   /// The stored row of an owner; nil if the owner is deleted or doesn't have the attribute.
@@ -274,6 +282,11 @@ final class Deriving {
       try reader.relationships(request) { owner, targets in members[owner] = Set(targets) }
     }
     if let inverse = aggregate.inverse, !inverse.isToMany {
+      // Stores don't return the destinations of a missing owner.
+      let again = insertedAgain(aggregate).intersection(owners).sorted()
+      for key in try fetchSources(of: again, inverse) {
+        if let owner = Deriving.key(storedRow(relationship.destinationIndex, key), inverse.slot) { members[owner, default: []].insert(key) }
+      }
       for object in savedObjects(of: relationship.destinationIndex) {
         let (former, owner) = (Deriving.key(before(object), inverse.slot), Deriving.key(after(object), inverse.slot))
         if let former, former != owner { members[former]?.remove(object.objectKey) }
