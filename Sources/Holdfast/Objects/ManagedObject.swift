@@ -115,6 +115,7 @@ open nonisolated class ManagedObject {
   /// - in a save that resolves a conflict of the object, or deletes an object that it references
   /// - in a reset of its context
   /// - in the rollback of its insertion or of a save with an unknown outcome
+  /// - when its store was removed, unless it has unsaved changes
   ///
   /// Not called for faults, nor when an object is deallocated or its deletion was saved. Its values can still be read. It must not change
   /// objects.
