@@ -267,9 +267,10 @@ final class Deriving {
     }
   }
 
-  /// Whether links can reference missing objects, because a deletion with the no-action rule leaves them.
+  /// Whether links can reference missing objects: a deletion with the no-action rule leaves them, and without an inverse, a context can link
+  /// an object that another one has deleted.
   private func leavesDanglingLinks(_ aggregate: DerivationPlan.Aggregate) -> Bool {
-    aggregate.relationship.isManyToMany && aggregate.inverse?.deleteRule == .noAction
+    aggregate.relationship.isManyToMany && aggregate.inverse.map { $0.deleteRule == .noAction } ?? true
   }
 
   /// The objects in a to-many relationship of some owners after the save.
