@@ -87,8 +87,8 @@ extension ManagedObjectContext {
   ///
   /// A save compares the versions of the objects that it changes or deletes. Call this for an object that stays unchanged, but on whose
   /// values other changes depend. The conflict fails the save under every ``mergePolicy``. The call holds until a save succeeds, the object
-  /// becomes a fault, or the context is rolled back or reset. A save without changes doesn't compare anything. Until then, merging leaves the
-  /// object as it is.
+  /// becomes a fault, or the context is rolled back, reset or released. A save without changes doesn't compare anything. Until then, merging
+  /// leaves the object as it is.
   ///
   /// Sends at most one request, if the object is a fault.
   ///
