@@ -191,7 +191,7 @@ extension ConflictResolution {
 
   /// Gives the properties of a constraint their saved values, or all properties.
   private func revert(_ object: ManagedObject, _ constraint: [String], _ resolution: MergeResolution) throws {
-    if resolution == .rollback { return try context.refreshUnreported(object, mergeChanges: false) }
+    if resolution == .rollback { return try context.refreshUnreported(object, mergeChanges: false, keepsTransients: true) }
     for name in constraint {
       guard let named = object.entity.slot(named: name), let base = object.committedRow else { continue }
       let slot = source(of: named, object)

@@ -2,9 +2,9 @@ import HoldfastStore
 
 /// The steps of an ``ObjectMerge``.
 extension ContextCore {
-  /// Gives an object its stored row and discards its changes, like a refresh without merging.
+  /// Gives an object its stored row and discards its changes. It keeps its transient values and links, as in a rollback.
   func replaceRow(of object: ManagedObject, by current: CurrentRow) {
-    turnIntoFault(object, keepingTransients: !object.isUpdated)
+    turnIntoFault(object, keepingTransients: true)
     attach(object, current)
     observers?.noteRefresh(object)
   }

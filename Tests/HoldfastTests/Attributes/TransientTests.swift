@@ -72,6 +72,25 @@ import Testing
     #expect(spot.isFault && spot.name == "B" && spot.hits == 1)
   }
 
+  /// In a conflict of the save, or in a merge at its start.
+  ///
+  /// The bug: the policy discarded transient values with the changes, although a rollback keeps them.
+  @Test(arguments: TestStore.allCases, [false, true]) func valuesStayWhenAPolicyDiscardsTheChangesOfAnObject(
+    _ store: TestStore, _ isMerged: Bool
+  ) throws {
+    let context = try store.makeAtlas().context(), spot = context.spot("A")
+    try context.save()
+    context.mergePolicy = .rollback
+    context.automaticallyMergesChanges = isMerged
+    spot.hits = 1
+    spot.name = "ours"
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Spot.self])
+    try #require(try other.spot(named: "A")).name = "theirs"
+    try other.save()
+    try context.save()
+    #expect(spot.name == "theirs" && spot.hits == 1 && !spot.isUpdated && !context.hasChanges)
+  }
+
   @Test func settingOneGivesAFaultItsRow() throws {
     let place = try TestStore.sqlite.makeAtlas(), context = try place.context()
     context.spot("A").near = context.spot("B")

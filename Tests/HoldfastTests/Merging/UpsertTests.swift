@@ -206,6 +206,24 @@ import Testing
     #expect(values == expected)
   }
 
+  /// The bug: the policy discarded transient values with the changes.
+  @Test(arguments: TestStore.allCases) func aChangedObjectThatIsRevertedKeepsItsTransientValues(_ store: TestStore) throws {
+    let note = AttributeDescription("note", .string, isOptional: true, isTransient: true)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Dog", attributes: [AttributeDescription("chip", .integer64), note], uniquenessConstraints: [["chip"]])
+    ])
+    let context = try store.makePlace(model: model, classes: []).context()
+    let first = try context.insert(entityNamed: "Dog"), dog = try context.insert(entityNamed: "Dog")
+    try first.setValue(7, forKey: "chip")
+    try dog.setValue(8, forKey: "chip")
+    try context.save()
+    context.mergePolicy = .rollback
+    try dog.setValue("kept", forKey: "note")
+    try dog.setValue(7, forKey: "chip")
+    try context.save()
+    #expect(try dog.value(forKey: "chip").storeValue == .int64(8) && dog.value(forKey: "note").storeValue == .string("kept"))
+  }
+
   /// The bug: the object in the context got the transient destination of the new one under each policy, and its own lost the link.
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func aTransientReferenceOfTheObjectInTheContextIsReplacedLikeAStoredOne(_ store: TestStore, _ policy: Policy) throws {

@@ -13,8 +13,12 @@ extension ContextCore {
 
   /// Refreshes an object within ``reportingToChildren(_:)``, which looks at all unsaved changes.
   ///
-  /// - Parameter rows: Rows that were read for the objects to merge. Those of others are read.
-  func refreshUnreported(_ object: ManagedObject, mergeChanges: Bool, _ rows: [ObjectIdentifier: CurrentRow] = [:]) throws {
+  /// - Parameters:
+  ///   - keepsTransients: Whether the object keeps its transient values and links also if its changes aren't merged.
+  ///   - rows: Rows that were read for the objects to merge. Those of others are read.
+  func refreshUnreported(
+    _ object: ManagedObject, mergeChanges: Bool, keepsTransients: Bool = false, _ rows: [ObjectIdentifier: CurrentRow] = [:]
+  ) throws {
     if !isRefreshed(object) { return }
     // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
@@ -39,7 +43,7 @@ extension ContextCore {
         holdingAwakening { takeBack(object) }
       }
       let isClearedAgain = requiresDeletedObject(object)
-      turnIntoFault(object, keepingTransients: mergeChanges)
+      turnIntoFault(object, keepingTransients: mergeChanges || keepsTransients)
       if isClearedAgain { clearRequiredLinksToDeleted(of: object) }
     }
     observers?.noteRefresh(object)
