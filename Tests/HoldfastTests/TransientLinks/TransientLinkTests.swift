@@ -321,6 +321,31 @@ import Testing
     #expect(a.pickedBy.isEmpty && a.last == nil && names(a.seen) == ["c"])
   }
 
+  /// The program has released the linked object, and may have found it again since.
+  ///
+  /// The bug: the links stayed, and referenced an object without values.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func objectsThatAMergeFindsDeletedLeaveThem(_ store: TestStore, _ isFound: Bool) throws {
+    let place = try place(store), context = try place.context(), a = context.node("a")
+    do {
+      let b = context.node("b")
+      a.pick = b
+      a.mate = b
+      a.queue.append(b)
+      b.queue.append(a)
+      try context.save()
+    }
+    #expect(context.registeredObjects == [a])
+    let found = try isFound ? context.node(named: "b") : nil
+    context.automaticallyMergesChanges = true
+    let other = try place.context()
+    other.delete(try #require(try other.node(named: "b")))
+    try other.save()
+    try context.processPendingChanges()
+    #expect(found.map(\.isInaccessible) != false)
+    #expect(a.pick == nil && a.mate == nil && a.queue.isEmpty && a.queuedIn.isEmpty)
+  }
+
   private static func ruled(_ rule: DeleteRule) throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription("Owner", relationships: [.toMany("things", to: "Thing", inverse: "owner", isTransient: true, deleteRule: rule)]),

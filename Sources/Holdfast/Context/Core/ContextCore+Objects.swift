@@ -311,6 +311,8 @@ extension ContextCore {
 
   /// Removes an object from the graph. All its properties return nil afterwards.
   func detach(_ object: ManagedObject) {
+    // Outside the graph, it can't take the links that it had when it was released before. They are removed below, at both ends.
+    if parkedLinks.entity(object.plan.root, object.objectKey) != nil { _ = object.toManyStates() }
     registry.remove(object)
     let entity = object.flags.entityIndex
     object.dropPrivateRow(graph.emptyRow(entity))
