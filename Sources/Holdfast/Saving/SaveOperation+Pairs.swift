@@ -7,7 +7,8 @@ extension SaveOperation {
   /// They aren't when an end was read before another context or process linked it, or when its unsaved change outlasts another save.
   func completePairs() throws {
     guard context.graph.hasPairs else { return }
-    try context.refusingFaultErrors {
+    // Others may have deleted a former partner. Its version is compared, so this is a conflict, which a policy can resolve.
+    try context.throwingFaultErrors {
       // The list grows during the loop.
       var place = 0
       while place < context.changes.objects.count {

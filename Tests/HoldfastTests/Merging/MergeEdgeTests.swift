@@ -449,6 +449,24 @@ import Testing
     #expect(try spouses.saved() == expected)
   }
 
+  /// The bug: the save threw `missingObject` when it read the former partner, which the context didn't have any more, under every policy.
+  @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
+  func aFormerPartnerThatOthersHaveDeletedIsAConflict(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    for isResolvedBySave in [false, true] {
+      let spouses = try Spouses(store, deletes: true)
+      if isResolvedBySave {
+        spouses.ours.mergePolicy = policy.policy
+      } else {
+        let error = try #require(throws: PersistenceError.self) { try spouses.ours.save() }
+        #expect(error.code == .conflict && error.objectIDs.contains(spouses.first.objectID))
+        try spouses.ours.resolveConflicts(of: error, using: policy.policy)
+      }
+      try spouses.ours.save()
+      let expected: [Int?] = policy.prefersOurs ? [2, nil, 0, nil] : [nil, nil, nil, nil]
+      #expect(try spouses.saved() == expected, "resolved by the save: \(isResolvedBySave)")
+    }
+  }
+
   /// The bug: a custom policy of a context that merges automatically set a reference to an object that the context didn't have, and that was
   /// deleted. The save then threw.
   @Test(arguments: TestStore.allCases) func aPolicyDoesNotLinkADeletedObjectThatTheContextDoesNotHave(_ store: TestStore) throws {
