@@ -7,7 +7,8 @@ extension SaveOperation {
   /// If the destinations of one end were read before another context or process changed the link, this context's change had no effect there
   /// and wasn't recorded.
   func completeLinks() throws {
-    try context.refusingFaultErrors {
+    // Others may have deleted an object whose list is read. That is a conflict, which the save finds when it reads the changed objects.
+    try context.throwingFaultErrors {
       var readLists: Set<OwnedList> = []
       repeat {
         let hasDropped = context.changes.hasDroppedLinkRecords

@@ -467,6 +467,34 @@ import Testing
     }
   }
 
+  /// The list of the post contains the tag already, so only the tag records the link. The save reads the list of the tag.
+  ///
+  /// The bug: it threw `missingObject` then, which no policy resolves.
+  @Test(arguments: TestStore.allCases) func anUnreadObjectThatIsLinkedAgainAfterItsDeletionIsAConflict(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Post", relationships: [.toMany("tags", to: "Tag", inverse: "posts")]),
+      EntityDescription("Tag", relationships: [.toMany("posts", to: "Post", inverse: "tags")]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let stored = try setup.insert(entityNamed: "Post"), first = try setup.insert(entityNamed: "Tag")
+    try stored.setValue([first], forKey: "tags")
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts()
+    let post = try ours.existingObject(with: stored.objectID), tags = try post.toMany(forKey: "tags")
+    #expect(tags.count == 1)
+    tags.insert(try ours.insert(entityNamed: "Tag"))
+    try ours.save()
+    theirs.delete(try theirs.existingObject(with: first.objectID))
+    try theirs.save()
+    let tag = try ours.object(with: first.objectID)
+    try tag.toMany(forKey: "posts").insert(post)
+    let error = try #require(throws: PersistenceError.self) { try ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [tag.objectID])
+    try ours.resolveConflicts(of: error, using: .rollback)
+    try ours.save()
+    #expect(tags.count == 1 && tag.isInaccessible && !ours.hasChanges)
+  }
+
   /// The bug: a custom policy of a context that merges automatically set a reference to an object that the context didn't have, and that was
   /// deleted. The save then threw.
   @Test(arguments: TestStore.allCases) func aPolicyDoesNotLinkADeletedObjectThatTheContextDoesNotHave(_ store: TestStore) throws {
