@@ -137,6 +137,9 @@
     /// The rules and settings of an element. Reports what an element can't have.
     private static func options(of variable: VariableDeclSyntax, _ problems: inout Problems) -> [String] {
       guard let attribute = variable.attribute(named: "Attribute") else { return [] }
+      if let (name, second) = variable.repeatedMacro {
+        problems.error("repeatedMacro", at: second, "The element has @\(name) twice. Write all its arguments in the first one.")
+      }
       let arguments = MacroArguments(attribute.arguments)
       if arguments.has(label: "name") {
         problems.error("elementName", at: attribute, "An element has the name of its property.")

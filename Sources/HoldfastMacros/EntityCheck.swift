@@ -152,6 +152,9 @@
       checkType(property)
       checkRelationship(property)
       checkInitialValue(property)
+      if let (name, second) = variable.repeatedMacro {
+        problems.error("repeatedMacro", at: second, "The property has @\(name) twice. Write all its arguments in the first one.")
+      }
       if variable.attribute(named: "Attribute") != nil, let relationship = variable.attribute(named: "Relationship") {
         problems.error(
           "attributeAndRelationship", at: relationship, "A property is an attribute or a relationship. Remove one of both macros.")

@@ -148,6 +148,14 @@
 
     func attribute(named name: String) -> AttributeSyntax? { attributes.first(named: name) }
 
+    /// The second `@Attribute` or `@Relationship`, whose settings aren't read.
+    var repeatedMacro: (name: String, attribute: AttributeSyntax)? {
+      for name in ["Attribute", "Relationship"] {
+        if let second = attributes.all(named: name).dropFirst().first { return (name, second) }
+      }
+      return nil
+    }
+
     /// The first `#if` around `@Attribute` or `@Relationship`, whose settings it would hide.
     var conditionalMacro: IfConfigDeclSyntax? {
       for case .ifConfigDecl(let condition) in attributes where condition.hasPropertyMacro { return condition }
@@ -167,12 +175,15 @@
 
   extension AttributeListSyntax {
     /// The attribute with a name, perhaps after the name of the module.
-    func first(named name: String) -> AttributeSyntax? {
-      for case .attribute(let attribute) in self {
+    func first(named name: String) -> AttributeSyntax? { all(named: name).first }
+
+    /// The attributes with a name, perhaps after the name of the module.
+    fileprivate func all(named name: String) -> [AttributeSyntax] {
+      compactMap { element in
+        guard case .attribute(let attribute) = element else { return nil }
         let text = attribute.attributeName.trimmedDescription
-        if text == name || text == "Holdfast.\(name)" { return attribute }
+        return text == name || text == "Holdfast.\(name)" ? attribute : nil
       }
-      return nil
     }
   }
 #endif

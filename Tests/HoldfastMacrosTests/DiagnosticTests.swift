@@ -133,6 +133,15 @@
         "@Attribute @Relationship var owner: Owner?", "2:14 error: A property is an attribute or a relationship. Remove one of both macros."
       ),
       .property(
+        "@Attribute(.unique) @Holdfast.Attribute(.length(1...9)) var chip: String?",
+        "2:23 error: The property has @Attribute twice. Write all its arguments in the first one."),
+      .property(
+        #"@Relationship(.required) @Relationship(inverse: \Owner.dog) var owner: Owner?"#,
+        "2:28 error: The property has @Relationship twice. Write all its arguments in the first one."),
+      Mistake(
+        "@Composite struct Place { @Attribute(.length(1...9)) @Attribute(.external) var map: Data? }",
+        "1:54 error: The element has @Attribute twice. Write all its arguments in the first one."),
+      .property(
         "@Attribute(.transient) var friends: ToMany<Dog>",
         "2:3 error: ToMany<Dog> is a relationship. Its rules and settings are those of `@Relationship`."),
       .property(
