@@ -106,7 +106,7 @@
 
     /// Every class has one, because it would inherit that of its superclass.
     private var entityName: String {
-      let argument = entity.arguments.labelled.first { $0.label == "name" && $0.value != "nil" }?.value
+      let argument = entity.arguments.labelled.first { $0.label == "name" }?.value
       let name = argument ?? "\"\(entity.name.filter { $0 != "`" })\""
       return "\(entity.overriddenAccess)override class var entityName: String { \(name) }"
     }

@@ -78,12 +78,16 @@
     static let unmanaged: Set<Keyword> = [.static, .class, .lazy, .weak, .unowned]
   }
 
-  /// The arguments of a macro.
+  /// The arguments of a macro. One with a label and nil is left out: nil is the default of each that can be nil.
   struct MacroArguments {
     private let list: [LabeledExprSyntax]
 
     init(_ arguments: AttributeSyntax.Arguments?) {
-      list = if case .argumentList(let list)? = arguments { Array(list) } else { [] }
+      guard case .argumentList(let all)? = arguments else {
+        list = []
+        return
+      }
+      list = Array(all).filter { $0.label == nil || !$0.expression.is(NilLiteralExprSyntax.self) }
     }
 
     /// Whether an option is among the arguments without labels: `.name` or `.name(…)`.

@@ -439,6 +439,21 @@
       #expect(expansion.contains(#"class var entityName: String { "Cow" }"#), "\(expansion.text)")
     }
 
+    /// The bug: the declaration had the argument `inverse: nil`, with which it didn't compile, and a name of nil was no literal.
+    @Test func theNameAndTheInverseOfAPropertyMayBeNil() {
+      let expansion = Expansion(
+        """
+        @Entity final class Cow: ManagedObject {
+          @Attribute(.unique, name: nil) var tag: String?
+          @Relationship(deleteRule: .deny, inverse: nil, name: nil) var leader: Cow?
+        }
+        """)
+      #expect(expansion.messages == [])
+      for line in [#".property("tag", \Cow.tag, .unique)"#, #".property("leader", \Cow.leader, deleteRule: .deny)"#] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func aPropertyMayHaveANameThatAModelCannotHave() {
       let expansion = Expansion(
         #"""
