@@ -21,7 +21,7 @@
       checkFinal(type, node)
       for member in type.memberBlock.members {
         if let variable = member.decl.as(VariableDeclSyntax.self) { check(variable) }
-        if let list = member.decl.as(MacroExpansionDeclSyntax.self), list.isEntityList { check(list) }
+        if let list = member.decl.as(MacroExpansionDeclSyntax.self), list.isEntityList { check(list, in: type) }
         if let condition = member.decl.as(IfConfigDeclSyntax.self) { check(condition) }
       }
       checkNames(type.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) })
@@ -40,7 +40,17 @@
       }
     }
 
-    private mutating func check(_ list: MacroExpansionDeclSyntax) {
+    private mutating func check(_ list: MacroExpansionDeclSyntax, in type: ClassDeclSyntax) {
+      // The compiler checks that the key paths are those of the class in angle brackets, and not that it is this class.
+      if let named = list.genericArgumentClause?.arguments {
+        let macro = list.macroName.text, name = type.name.text.filter { $0 != "`" }
+        let other = named.trimmedDescription.filter { $0 != "`" }
+        if other != name, !other.hasSuffix(".\(name)"), other != "Self" {
+          problems.warning(
+            "otherClass", at: named,
+            "#\(macro)<\(other)> applies to \(name), because it is in that class. Write #\(macro)<\(name)>, or move it to \(other).")
+        }
+      }
       for argument in list.arguments {
         let elements = argument.expression.as(ArrayExprSyntax.self)?.elements
         if let elements, elements.allSatisfy({ $0.expression.as(KeyPathExprSyntax.self)?.hasOnlyNames == true }) { continue }

@@ -161,6 +161,9 @@
           + "first used.", corrected: "@Attribute(.transient) var made: Date?"),
       .property(
         "#Unique<Dog>(names)", "2:16 error: Write each list as an array of key paths, because the macro reads the names in the text."),
+      .property(
+        "#Unique<Cat>([\\.name])",
+        "2:11 warning: #Unique<Cat> applies to Dog, because it is in that class. Write #Unique<Dog>, or move it to Cat."),
       Mistake(
         "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  var age = 1\n  #endif\n}",
         "2:3 error: The properties of an entity can't depend on #if: a store has the same for all programs."),
