@@ -45,7 +45,7 @@
       if let named = list.genericArgumentClause?.arguments {
         let macro = list.macroName.text, name = type.name.text.filter { $0 != "`" }
         let other = named.trimmedDescription.filter { $0 != "`" }
-        if other != name, !other.hasSuffix(".\(name)"), other != "Self" {
+        if other != name, !other.hasSuffix(".\(name)"), !other.hasSuffix("::\(name)"), other != "Self" {
           problems.warning(
             "otherClass", at: named,
             "#\(macro)<\(other)> applies to \(name), because it is in that class. Write #\(macro)<\(name)>, or move it to \(other).")

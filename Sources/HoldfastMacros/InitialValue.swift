@@ -97,8 +97,14 @@
 
     init(_ text: String) { self.text = text }
 
+    /// The text without the name of a module before it, as in `Swift.Int` and `Swift::Int`.
+    func without(module: String) -> Substring {
+      for start in [module + ".", module + "::"] where text.hasPrefix(start) { return text.dropFirst(start.count) }
+      return text[...]
+    }
+
     /// The text without the name of the standard library's module.
-    private var standard: Substring { text.hasPrefix("Swift.") ? text.dropFirst("Swift.".count) : text[...] }
+    private var standard: Substring { without(module: "Swift") }
 
     private var hasOptionalMark: Bool { text.hasSuffix("?") && !isFunction }
 
@@ -132,15 +138,16 @@
       return false
     }
 
-    private var unqualified: Substring { text.hasPrefix("Holdfast.") ? text.dropFirst("Holdfast.".count) : text[...] }
+    private var unqualified: Substring { without(module: "Holdfast") }
 
     var isOrdered: Bool { unqualified.hasPrefix("OrderedToMany<") }
 
     var isToMany: Bool { unqualified.hasPrefix("ToMany<") || isOrdered }
 
-    /// The names in the type, each with the names before its last dot: `ToMany` and `Farm.Dog` in `ToMany<Farm.Dog>?`.
+    /// The names in the type, each with the names before its last dot: `ToMany` and `Farm.Dog` in `ToMany<Farm.Dog>?`, and in
+    /// `ToMany<Farm::Dog>?`.
     var names: [String] {
-      text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
+      text.replacing("::", with: ".").split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
     }
 
     /// The names with which the compiler begins to find the types: `ToMany` and `Farm` in `ToMany<Farm.Dog>?`.

@@ -186,7 +186,7 @@
       compactMap { element in
         guard case .attribute(let attribute) = element else { return nil }
         let text = attribute.attributeName.trimmedDescription
-        return text == name || text == "Holdfast.\(name)" ? attribute : nil
+        return TypeText(text).without(module: "Holdfast") == name ? attribute : nil
       }
     }
   }

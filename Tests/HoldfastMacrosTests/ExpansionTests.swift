@@ -159,9 +159,33 @@
       }
     }
 
-    @Test func aTypeWithItsModuleMayBeNamedLikeAMember() {
-      let expansion = Expansion("@Entity final class Cow: ManagedObject {\n  var last: Farm.Snapshot?\n}")
-      #expect(expansion.messages == [] && expansion.contains("slotCount(of: Farm.Snapshot?.self)"), "\(expansion.text)")
+    @Test(arguments: [".", "::"]) func aTypeWithItsModuleMayBeNamedLikeAMember(_ separator: String) {
+      let expansion = Expansion("@Entity final class Cow: ManagedObject {\n  var last: Farm\(separator)Snapshot?\n}")
+      #expect(expansion.messages == [] && expansion.contains("slotCount(of: Farm\(separator)Snapshot?.self)"), "\(expansion.text)")
+    }
+
+    /// The bug: with the module before two colons, the macros of a property weren't found, and their settings were ignored.
+    @Test func modulesMayBeNamedBeforeTwoColons() {
+      let expansion = Expansion(
+        #"""
+        @Holdfast::Entity final class Cow: Holdfast::ManagedObject {
+          @Holdfast::Attribute(.unique) var tag: Swift::Optional<String>
+          @Attribute(.transient) var isSelected = false
+          @Holdfast::Relationship(inverse: \Farm::Herd.cows) var herd: Herd?
+          @Holdfast::Relationship var calves: Holdfast::ToMany<Cow>
+          var URL: Foundation::URL?
+          #Holdfast::Unique<Farm::Cow>([\.tag])
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        #".property("tag", \Cow.tag, .unique)"#, #".transient("isSelected", \Cow.isSelected, .transient)"#,
+        #".property("herd", \Cow.herd, inverse: \Farm::Herd.cows)"#, #".property("calves", \Cow.calves)"#,
+        "ToManyIndex(Holdfast::ManagedObject.SlotCounts.toMany + 0)", "tag: Swift::Optional<String> = nil",
+        #"declaration.uniquenessConstraints.append(["tag"])"#,
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
     }
 
     @Test func aPropertyMayBeNamedLikeTheFunctionThatCountsSlots() {
