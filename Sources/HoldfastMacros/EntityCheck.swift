@@ -41,21 +41,37 @@
     }
 
     private mutating func check(_ list: MacroExpansionDeclSyntax, in type: ClassDeclSyntax) {
-      // The compiler checks that the key paths are those of the class in angle brackets, and not that it is this class.
-      if let named = list.genericArgumentClause?.arguments {
-        let macro = list.macroName.text, name = type.name.text.filter { $0 != "`" }
-        let other = named.trimmedDescription.filter { $0 != "`" }
-        if other != name, !other.hasSuffix(".\(name)"), !other.hasSuffix("::\(name)"), other != "Self" {
-          problems.warning(
-            "otherClass", at: named,
-            "#\(macro)<\(other)> applies to \(name), because it is in that class. Write #\(macro)<\(name)>, or move it to \(other).")
-        }
-      }
+      checkClass(list, type.name.text.filter { $0 != "`" })
       for argument in list.arguments {
         let elements = argument.expression.as(ArrayExprSyntax.self)?.elements
         if let elements, elements.allSatisfy({ $0.expression.as(KeyPathExprSyntax.self)?.hasOnlyNames == true }) { continue }
         problems.error(
           "notKeyPaths", at: argument, "Write each list as an array of key paths, because the macro reads the names in the text.")
+      }
+    }
+
+    /// Reports a list of key paths of another class. The compiler checks that all are of one class, and not that it is the class with the
+    /// list.
+    private mutating func checkClass(_ list: MacroExpansionDeclSyntax, _ name: String) {
+      let macro = list.macroName.text
+      if let named = list.genericArgumentClause?.arguments {
+        let other = named.trimmedDescription.filter { $0 != "`" }
+        if other == name || other.hasSuffix(".\(name)") || other.hasSuffix("::\(name)") || other == "Self" { return }
+        problems.warning(
+          "otherClass", at: named,
+          "#\(macro)<\(other)> applies to \(name), because it is in that class. Write #\(macro)<\(name)>, or move it to \(other).")
+        return
+      }
+      let keyPaths = list.arguments.compactMap { $0.expression.as(ArrayExprSyntax.self) }.flatMap { Array($0.elements) }
+        .compactMap { $0.expression.as(KeyPathExprSyntax.self) }
+      for keyPath in keyPaths {
+        guard let root = keyPath.root else { continue }
+        let other = root.trimmedDescription.filter { $0 != "`" }
+        // In `\Farm.Dog.name`, the root is `Farm`, and the class is among the other names.
+        if other == name || other.hasSuffix("::\(name)") || other == "Self" || keyPath.names.contains(name) { continue }
+        problems.warning(
+          "otherClass", at: root, "#\(macro) applies to \(name), because it is in that class. Write \\\(name), or move it to \(other).")
+        return
       }
     }
 
@@ -375,6 +391,13 @@
   }
 
   extension KeyPathExprSyntax {
+    /// The names behind the root.
+    var names: [String] {
+      components.compactMap { component -> String? in
+        if case .property(let property) = component.component { property.declName.baseName.text.filter { $0 != "`" } } else { nil }
+      }
+    }
+
     /// Whether it has no subscripts.
     fileprivate var hasOnlyNames: Bool {
       components.allSatisfy { if case .subscript = $0.component { false } else { true } }

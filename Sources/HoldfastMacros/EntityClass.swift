@@ -60,9 +60,7 @@
 
     /// The path of names of a key path. Its root may be the class with the types around it, as in `\Farm.Dog.name`.
     private static func path(of keyPath: KeyPathExprSyntax, _ type: String, _ own: [String: String]) -> String {
-      var names = keyPath.components.compactMap { component -> String? in
-        if case .property(let property) = component.component { property.declName.baseName.text.filter { $0 != "`" } } else { nil }
-      }
+      var names = keyPath.names
       if keyPath.root != nil, let end = names.lastIndex(of: type) { names.removeFirst(end + 1) }
       return ([own[names.first ?? ""] ?? names.first ?? ""] + names.dropFirst()).joined(separator: ".")
     }

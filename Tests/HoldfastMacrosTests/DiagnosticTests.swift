@@ -164,6 +164,9 @@
       .property(
         "#Unique<Cat>([\\.name])",
         "2:11 warning: #Unique<Cat> applies to Dog, because it is in that class. Write #Unique<Dog>, or move it to Cat."),
+      .property(
+        "#Index([\\Farm.Dog.name, \\Dog.age], [\\Farm::Dog.age, \\Cat.name])",
+        #"2:56 warning: #Index applies to Dog, because it is in that class. Write \Dog, or move it to Cat."#),
       Mistake(
         "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  var age = 1\n  #endif\n}",
         "2:3 error: The properties of an entity can't depend on #if: a store has the same for all programs."),
