@@ -18,7 +18,7 @@ struct ModelListCode {
     var members = [
       "/// All classes.\n\(access)static var classes: [ManagedObject.Type] {\n\(SwiftText.indented(SwiftText.lines(classes)))\n}"
     ]
-    var taken: Set<String> = ["classes"]
+    var taken = names.namesBesideFunctions
     for template in model.fetchRequestTemplates.sorted(by: { SwiftText.precedes($0.name, $1.name) }) {
       var function = SwiftNames.template(template.name)
       while !taken.insert(function).inserted { function = function.filter { $0 != "`" } + "Request" }

@@ -66,6 +66,11 @@ struct SwiftNames: Sendable {
     return SwiftNames.keywords.contains(name) ? "`\(name)`" : name
   }
 
+  /// The names that no function beside the list of classes can have: in its code, the compiler would find the function instead of the type.
+  ///
+  /// `FetchRequest`, Xcode's name for a new template, is only the type of results there.
+  var namesBesideFunctions: Set<String> { allTypes.subtracting(["FetchRequest"]).union(["classes"]) }
+
   /// The name of the function of a fetch request template.
   static func template(_ name: String) -> String {
     let name = identifier(name)

@@ -356,6 +356,25 @@ import Testing
     #expect(functions == ["a_b", "a_bRequest", "a_bRequestRequest", "classesRequest", "entityRequest"])
   }
 
+  /// The bug: where the code needs the class or the type, the compiler found the function.
+  @Test func aTemplateMayBeNamedLikeAClassOrAType() throws {
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Port", attributes: [AttributeDescription("opened", .date), AttributeDescription("fee", .decimal)])],
+      fetchRequestTemplates: [
+        FetchRequestDescription("Port", entity: "Port"), FetchRequestDescription("FetchRequest", entity: "Port"),
+        FetchRequestDescription("Date", entity: "Port", predicateFormat: "opened > CAST(5.5, \"NSDate\")"),
+        FetchRequestDescription("Decimal", entity: "Port", predicateFormat: "fee > 0.5"),
+        FetchRequestDescription("FetchPredicate", entity: "Port", predicateFormat: "fee > $fee"),
+      ])
+    let code = ModelCode(model, name: "Fleet"), text = code.singleFile.text
+    #expect(code.notes == [])
+    for function in ["PortRequest()", "FetchRequest()", "DateRequest()", "DecimalRequest()", "FetchPredicateRequest(fee: Decimal)"] {
+      #expect(text.contains("static func \(function) -> FetchRequest<Port> {"), "\(text)")
+    }
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   /// Joins predicates at random.
   private func predicate(_ depth: Int, _ generator: inout SeededGenerator) -> String {
     let simple = FleetModel.predicates.map(\.text)
