@@ -24,12 +24,14 @@
         if let list = member.decl.as(MacroExpansionDeclSyntax.self), list.isEntityList { check(list, in: type) }
         if let condition = member.decl.as(IfConfigDeclSyntax.self) { check(condition) }
       }
-      checkNames(type.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) })
+      checkNames(type, type.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) })
     }
 
-    /// Reports properties with the names of types: where the code counts the slots of the type, the compiler finds the property.
-    private mutating func checkNames(_ properties: [ManagedProperty]) {
-      let types = Set(properties.filter { $0.kind == .value }.flatMap(\.type.roots))
+    /// Reports properties with the names of types: where the code counts the slots of the type, or names the class or its superclass, the
+    /// compiler finds the property.
+    private mutating func checkNames(_ type: ClassDeclSyntax, _ properties: [ManagedProperty]) {
+      let classes = [type.name.text] + (type.inheritanceClause?.inheritedTypes.first.map { [$0.type.trimmedDescription] } ?? [])
+      let types = Set(properties.filter { $0.kind == .value }.flatMap(\.type.roots) + classes.flatMap { TypeText($0).roots })
       for property in properties {
         let name = property.reference.filter { $0 != "`" }
         guard types.contains(name), let pattern = property.variable.bindings.first?.pattern else { continue }

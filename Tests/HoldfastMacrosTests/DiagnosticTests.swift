@@ -202,6 +202,14 @@
         "@Entity final class Dog: ManagedObject {\n  @Relationship var Farm: ToMany<Dog>\n  var mood: Optional<Farm.Mood>\n}",
         "2:21 error: Farm is also the name of a type in the class. Rename the property; "
           + #"`@Relationship(name: "Farm")` keeps its name in the model."#),
+      .property(
+        "@Relationship var Dog: ToMany<Dog>",
+        "2:21 error: Dog is also the name of a type in the class. Rename the property; "
+          + #"`@Relationship(name: "Dog")` keeps its name in the model."#),
+      Mistake(
+        "@Entity final class Cat: Animal { var Animal = 1 }",
+        "1:39 error: Animal is also the name of a type in the class. Rename the property; "
+          + #"`@Attribute(name: "Animal")` keeps its name in the model."#),
       Mistake(
         "@Composite struct Place { var Date: Date? }",
         "1:31 error: Date is also the name of a type in the struct. Rename the element."),
