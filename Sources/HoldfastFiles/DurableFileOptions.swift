@@ -19,7 +19,8 @@ public struct DurableFileOptions: Sendable {
   /// The number of previous versions to keep next to the file. Defaults to 0.
   ///
   /// `NAME~1` is the version that the last save replaced, `NAME~2` the one before it, and so on. Versions are hard links, so
-  /// keeping them copies nothing. External files aren't kept: a previous version lacks the values that were replaced since. If a
+  /// keeping them copies nothing. Each save copies the file where hard links can't be created: for apps on Android, and on some file
+  /// systems. External files aren't kept: a previous version lacks the values that were replaced since. If a
   /// save can't keep the version that it replaces, it throws.
   public var backupCount: Int
   /// Whether nothing is written, not even a lock file. Defaults to false.

@@ -74,6 +74,28 @@ import Testing
     #expect(versions(disk) == ["store": 4, "store~1": 3, "store~2": 2, "store~3": 1])
   }
 
+  /// The bug: every save that replaced a version threw, for example in an app on Android.
+  @Test(arguments: [EPERM, EACCES, ENOTSUP]) func versionsAreCopiedWhereHardLinksCannotBeCreated(number: Int32) throws {
+    let disk = SimulatedFileSystem()
+    var settings = options(3, disk)
+    settings.fileSystem = WithoutLinks(base: disk, number: number)
+    let file = try DurableFile(path: "/store", options: settings)
+    for save in UInt8(1)...5 { try file.replace([save]) }
+    #expect(versions(disk) == ["store": 5, "store~1": 4, "store~2": 3, "store~3": 2])
+    // A version is kept only once if saves fail afterwards. The last rename is the one of the new file.
+    for renames in [4, 1] {
+      disk.inject(FileFault(.rename, nth: renames, .error(EIO)))
+      #expect(storeError { try file.replace([9]) }?.code == .inputOutput)
+      disk.clearFaults()
+      #expect(versions(disk) == ["store": 5, "store~1": 5, "store~2": 4, "store~3": 3])
+    }
+    try file.replace([6])
+    #expect(versions(disk) == ["store": 6, "store~1": 5, "store~2": 4, "store~3": 3])
+    #expect(!disk.names.contains { $0.hasSuffix(".tmp") })
+    file.close()
+    #expect(disk.openCount == 0)
+  }
+
   @Test(arguments: [StoreFileOperation.link, .rename, .unlink, .statusOfName])
   func RC1_aBackupThatCannotBeKeptIsAnErrorAndTheFileIsUnchanged(operation: StoreFileOperation) throws {
     var cases = 0
@@ -280,5 +302,15 @@ import Testing
     }
     print("backups: HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states")
     #expect(summary.stateCount > 100)
+  }
+}
+
+/// A disk on which hard links can't be created.
+private struct WithoutLinks: ForwardingFileSystem {
+  let base: any StoreFileSystem
+  let number: Int32
+
+  func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    throw FileSystemError(.link, name: newName, number: number)
   }
 }
