@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import TestSupport
 import Testing
@@ -26,6 +27,22 @@ import Testing
     }
     TestFile.write([1], to: folder.file("file"))
     #expect(error(folder.file("file/below"))?.code == .notFound)
+  }
+
+  /// The bug: a copy, a move or a repair to a new path threw, for example in an app on Android.
+  @Test(arguments: [ErrorNumber.notPermitted, ErrorNumber.accessDenied])
+  func aFileGetsAnUnusedNameAlsoWhereHardLinksCannotBeCreated(number: Int32) throws {
+    let files = WithoutLinks(number: number), path = folder.file("copy"), newPath = folder.file("store")
+    TestFile.write([1], to: path)
+    TestFile.write([2], to: newPath)
+    let error = storeError { () throws(StoreError) in
+      try OperatingSystem.rename(path, toUnused: newPath, "copy the store", in: files)
+    }
+    #expect((error?.cause as? FileSystemError)?.number == ErrorNumber.exists)
+    #expect(TestFile.read(path) == [1] && TestFile.read(newPath) == [2])
+    TestFile.delete(newPath)
+    try OperatingSystem.rename(path, toUnused: newPath, "copy the store", in: files)
+    #expect(folder.names == ["store"] && TestFile.read(newPath) == [1])
   }
 
   @Test(arguments: [1, 15, 16, 100, 511, 512, 4096, 100_000])
@@ -156,5 +173,15 @@ import Testing
     TestFile.delete(folder.file())
     TestFile.makeHardLink(folder.file(), to: folder.file("other"))
     #expect(storeError { () throws(StoreError) in try file.checkIdentity() }?.isRetryable == true)
+  }
+}
+
+/// A file system on which hard links can't be created.
+private struct WithoutLinks: ForwardingFileSystem {
+  let base: any StoreFileSystem = POSIXFileSystem()
+  let number: Int32
+
+  func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    throw FileSystemError(.link, name: newName, number: number)
   }
 }

@@ -27,6 +27,16 @@ enum OperatingSystem {
   /// The device and inode of the file at a path, or of the link itself; nil if nothing is there or it can't be reached.
   static func node(of path: String) -> FileNode? { try? status(of: path).identity.node }
 
+  /// Whether there is nothing at a path. False if that can't be determined.
+  private static func isMissing(_ path: String) -> Bool {
+    do throws(FileSystemError) {
+      _ = try status(of: path)
+      return false
+    } catch {
+      return error.number == ErrorNumber.notFound
+    }
+  }
+
   /// The names in a folder; none if they can't be listed.
   static func names(inFolder path: String) -> [String] {
     guard let folder = try? files.openDirectory(path) else { return [] }
@@ -172,10 +182,21 @@ enum OperatingSystem {
 
   /// Renames a file in its folder, to a name that doesn't exist. Waits until that is on the disk.
   ///
+  /// Uses a hard link, which never replaces a file. Apps on Android and some file systems have none. There, a file that another process
+  /// creates at the last moment is replaced.
+  ///
   /// - Throws: `durabilityUnknown` if the file has its new name, but the disk didn't confirm it. Otherwise nothing was changed.
-  static func rename(_ path: String, toUnused newPath: String, _ operation: String) throws(StoreError) {
+  static func rename(
+    _ path: String, toUnused newPath: String, _ operation: String, in files: any StoreFileSystem = POSIXFileSystem()
+  ) throws(StoreError) {
     do throws(FileSystemError) { try files.link(path, to: newPath, in: .workingDirectory) } catch {
-      throw StoreError(error, operation: operation, path: newPath)
+      guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS].contains(error.number) else {
+        throw StoreError(error, operation: operation, path: newPath)
+      }
+      guard isMissing(newPath) else {
+        throw StoreError(FileSystemError(.link, name: newPath, number: EEXIST), operation: operation, path: newPath)
+      }
+      return try rename(path, to: newPath, operation)
     }
     do throws(FileSystemError) {
       try files.unlink(path, in: .workingDirectory)
