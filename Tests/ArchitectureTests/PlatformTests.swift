@@ -6,9 +6,11 @@ import Testing
 @Suite struct PlatformTests {
   private static let libraries: Set = ["Glibc", "Musl", "Android", "Darwin"]
 
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
   /// The paths and bytes of the library's, the command's and the examples' Swift files.
   private static func sources() throws -> [(path: String, bytes: [UInt8])] {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let files = try ["Sources", "Tools/Sources", "Examples/Sources"].flatMap { folder in
       try #require(FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
         .compactMap { $0 as? URL }
@@ -37,5 +39,13 @@ import Testing
   /// Android's C library doesn't have it.
   @Test func noFileCallsGetdtablesize() throws {
     #expect(try Self.sources().filter { TestBytes.contain($0.bytes, "getdtablesize(") }.map(\.path) == [])
+  }
+
+  /// The headers of the oldest SQLite that the store accepts, 3.31, don't have them. Those of RHEL 9 are of 3.34.
+  @Test(arguments: ["SQLITE_OPEN_SUPER_JOURNAL", "SQLITE_OPEN_EXRESCODE"])
+  func aConstantThatOlderHeadersLackIsDefined(name: String) throws {
+    #expect(try Self.sources().contains { TestBytes.contain($0.bytes, name) })
+    let shim = TestFile.read(Self.root.appendingPathComponent("Sources/CHoldfastSQLite/shim.h").path)
+    #expect(TestBytes.contain(shim, "#ifndef \(name)\n#define \(name) "))
   }
 }
