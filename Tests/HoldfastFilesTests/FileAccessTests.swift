@@ -1,8 +1,9 @@
-import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
 import TestSupport
 import Testing
+
+@testable import HoldfastFiles
 
 #if canImport(Glibc)
   import Glibc
@@ -205,6 +206,18 @@ import Testing
     try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true)).replace([1])
     TestFile.setPermissions(0o1777, of: folder.file("open"))
     _ = try DurableFile(path: path)
+  }
+
+  /// The process is that of user 10's app 57.
+  @Test(
+    arguments: [
+      (1_010_057, true, true), (1_010_057, false, true), (1_020_057, true, true), (1_020_057, false, false), (1_020_058, true, false),
+      (1_030_057, true, false), (20_057, true, false), (0, true, false),
+    ] as [(UInt32, Bool, Bool)])
+  func theGroupOfAnAppsCachesIsTrustedOnAndroid(group: UInt32, isAndroid: Bool, isTrusted: Bool) {
+    #expect(FileTrust.isTrusted(group: group, ofProcessWith: 1_010_057, isAndroid: isAndroid) == isTrusted)
+    // The system's own users aren't apps.
+    #expect(!FileTrust.isTrusted(group: 12_000, ofProcessWith: 2000, isAndroid: true))
   }
 
   @Test func anotherUsersFileIsRefusedIfTheOptionsRequireAnOwnFile() throws {
