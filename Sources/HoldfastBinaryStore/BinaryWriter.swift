@@ -127,7 +127,8 @@ struct BinaryWriter {
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
     let buffer = RowSectionBuffer()
     let encoder = RowSectionEncoder(entity, buffer), patcher = RowSectionPatcher(entity, buffer), index = entity.index
-    let byteSlots = entity.layout.slots.filter { entity.layout.kinds[$0] == .bytes }
+    // Not an `Array`, whose `span` needs macOS 26.
+    let byteSlots = ContiguousArray(entity.layout.slots.filter { entity.layout.kinds[$0] == .bytes })
     let changes = tellChanges(of: index)
     try putSections(
       .rows, index.rawValue, isKept: { changes.areFew(in: $1) },
@@ -155,7 +156,8 @@ struct BinaryWriter {
   }
 
   private mutating func putRows(
-    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<ObjectKey>, _ encoder: RowSectionEncoder, _ byteSlots: [SlotIndex]
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<ObjectKey>, _ encoder: RowSectionEncoder,
+    _ byteSlots: ContiguousArray<SlotIndex>
   ) throws {
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
@@ -182,7 +184,7 @@ struct BinaryWriter {
   }
 
   /// The number of bytes of a row's strings and other values of variable length.
-  @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [SlotIndex]) -> Int {
+  @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: ContiguousArray<SlotIndex>) -> Int {
     let slots = slots.span
     var count = 0
     for index in slots.indices where row.isPresent(slots[index]) { count &+= row.bytes(slots[index]).count }

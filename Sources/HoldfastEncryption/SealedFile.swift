@@ -94,7 +94,7 @@ final class SealedFile: Sendable {
       let plain = try merged(new, at: offset, with: old, chunk, SealedLayout.range(ofChunk: chunk, in: contents.byteCount))
       seal(plain, chunk, contents, into: &sealed)
     }
-    try base.writeAll(sealed.span.bytes, to: file, at: place)
+    try base.writeAll(sealed, to: file, at: place)
     contents.unwrittenHeader = nil
     state.withLock { [contents] in $0 = contents }
   }
@@ -148,7 +148,7 @@ final class SealedFile: Sendable {
     var sealed: [UInt8] = []
     seal(plain, last, contents, into: &sealed)
     try base.setSize(SealedLayout.sealedByteCount(of: byteCount), of: file)
-    try base.writeAll(sealed.span.bytes, to: file, at: SealedLayout.offset(ofChunk: last))
+    try base.writeAll(sealed, to: file, at: SealedLayout.offset(ofChunk: last))
     state.withLock { [contents] in $0 = contents }
   }
 

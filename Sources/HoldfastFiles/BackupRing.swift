@@ -98,7 +98,7 @@ struct BackupRing {
         let bytes = try fileSystem.bytes(
           of: version.handle, at: offset, count: Int(min(Int64(WriteBuffer.capacity), status.identity.size - offset)))
         if bytes.isEmpty { break }
-        try copy.append(bytes.span.bytes, other)
+        try copy.append(bytes, other)
         offset += Int64(bytes.count)
       }
       try other.fileSystem.synchronize(copy.handle)

@@ -29,7 +29,16 @@ extension StoreFileSystem {
   }
 
   /// Writes all bytes, continuing after short writes.
-  public func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
+  public func writeAll(_ bytes: [UInt8], to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
+    // Not `Array.span`, which needs macOS 26.
+    try bytes.withUnsafeBufferPointer { bytes throws(FileSystemError) in
+      let memory = UnsafeRawBufferPointer(bytes)
+      try writeAll(memory.bytes, to: file, at: offset)
+    }
+  }
+
+  /// Writes all bytes, continuing after short writes.
+  func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
     var count = 0
     while count < bytes.byteCount {
       let written = try write(file, at: offset + Int64(count), bytes.extracting(droppingFirst: count))

@@ -71,6 +71,12 @@ struct TemporaryFile {
     size += Int64(bytes.byteCount)
   }
 
+  /// Appends bytes.
+  mutating func append(_ bytes: [UInt8], _ folder: OpenFolder) throws(FileSystemError) {
+    try folder.fileSystem.writeAll(bytes, to: handle, at: size)
+    size += Int64(bytes.count)
+  }
+
   /// Closes and removes the file. If that fails, the next save removes it.
   func remove(_ folder: OpenFolder) {
     try? folder.fileSystem.close(handle)

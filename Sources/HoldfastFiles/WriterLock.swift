@@ -128,7 +128,7 @@ public final class LockFile {
     let header = [UInt8(truncatingIfNeeded: record.count), UInt8(truncatingIfNeeded: record.count >> 8)]
     let block = header + record + [UInt8](repeating: 0, count: Self.fileSize - header.count - record.count)
     do throws(FileSystemError) {
-      try folder.fileSystem.writeAll(block.span.bytes, to: handle, at: 0)
+      try folder.fileSystem.writeAll(block, to: handle, at: 0)
     } catch {
       throw StoreError(error, operation: operation, path: folder.path)
     }

@@ -137,7 +137,7 @@ public final class StoreRecorder: Sendable {
       if state.failure != nil { return number }
       do {
         let bytes = try bytes.get()
-        try fileSystem.writeAll(bytes.span.bytes, to: file, at: state.byteCount)
+        try fileSystem.writeAll(bytes, to: file, at: state.byteCount)
         state.byteCount += Int64(bytes.count)
         state.lineCount = number
       } catch {

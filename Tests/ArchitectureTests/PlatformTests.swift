@@ -41,6 +41,14 @@ import Testing
     #expect(try Self.sources().filter { TestBytes.contain($0.bytes, "getdtablesize(") }.map(\.path) == [])
   }
 
+  /// The spans of an `Array` need macOS 26. Those of a `ContiguousArray`, which the two files use, don't.
+  @Test func noFileUsesTheSpanOfAnArray() throws {
+    let uses = [".span\n", ".span.", ".span)", ".span,", ".mutableSpan"]
+    let users = try Self.sources().filter { source in uses.contains { TestBytes.contain(source.bytes, $0) } }
+    #expect(users.map { URL(fileURLWithPath: $0.path).lastPathComponent }.sorted() == ["BinaryWriter.swift", "LinkDigest.swift"])
+    #expect(users.allSatisfy { TestBytes.contain($0.bytes, "ContiguousArray") })
+  }
+
   /// The headers of the oldest SQLite that the store accepts, 3.31, don't have them. Those of RHEL 9 are of 3.34.
   @Test(arguments: ["SQLITE_OPEN_SUPER_JOURNAL", "SQLITE_OPEN_EXRESCODE"])
   func aConstantThatOlderHeadersLackIsDefined(name: String) throws {

@@ -21,7 +21,7 @@ struct EncryptedFile {
 
   /// Creates a file with contents.
   func create(_ name: String = "file", _ bytes: [UInt8]) throws {
-    try create(name) { try fileSystem.writeAll(bytes.span.bytes, to: $0, at: 0) }
+    try create(name) { try fileSystem.writeAll(bytes, to: $0, at: 0) }
   }
 
   /// Opens a file, and reads all of it in pieces.

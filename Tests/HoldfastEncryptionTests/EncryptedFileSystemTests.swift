@@ -50,8 +50,8 @@ import Testing
             default:
               let bytes = Self.bytes(Int.random(in: 1...40_000, using: &random))
               let offset = Bool.random(using: &random) ? size : Int64.random(in: 0...size + 100, using: &random)
-              try encrypted.fileSystem.writeAll(bytes.span.bytes, to: file, at: offset)
-              try plain.fileSystem.writeAll(bytes.span.bytes, to: other, at: offset)
+              try encrypted.fileSystem.writeAll(bytes, to: file, at: offset)
+              try plain.fileSystem.writeAll(bytes, to: other, at: offset)
             }
             let areEqual = try encrypted.read(file) == plain.read(other)
             #expect(areEqual, "Seed \(random.seed), round \(round)")
@@ -207,7 +207,7 @@ import Testing
     let folder = try fileSystem.openDirectory("/")
     let file = try fileSystem.create("file", in: folder)
     let bytes = Self.bytes(1 << 20)
-    for piece in 0..<4 { try fileSystem.writeAll(bytes.span.bytes, to: file, at: Int64(piece) << 20) }
+    for piece in 0..<4 { try fileSystem.writeAll(bytes, to: file, at: Int64(piece) << 20) }
     #expect(disk.count(of: .write) == 4)
     // The chunk that was the last one is sealed again with each further piece.
     #expect(disk.count(of: .read) == 3)

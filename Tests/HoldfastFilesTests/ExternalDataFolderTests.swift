@@ -145,7 +145,7 @@ import Testing
     disk.startRecording()
     let root = try disk.openDirectory("/"), support = try disk.openDirectory(".copy_SUPPORT", in: root)
     let data = try disk.openDirectory("_EXTERNAL_DATA", in: support), file = try disk.create(id.uuidString, in: data)
-    _ = try disk.write(file, at: 0, Array(value).span.bytes)
+    try disk.writeAll(Array(value), to: file, at: 0)
     try disk.synchronize(data)
     for handle in [file, data, support, root] { try disk.close(handle) }
     try copy.recording([id]) { change in

@@ -115,7 +115,7 @@ import Testing
 
   /// Whether bytes of a file can be lost after a synchronization of it failed and another one succeeded.
   private func losesBytes(of path: String, _ file: StoreFileHandle, _ disk: SimulatedFileSystem) throws -> Bool {
-    _ = try disk.write(file, at: 0, [UInt8](repeating: 7, count: 8).span.bytes)
+    try disk.writeAll([UInt8](repeating: 7, count: 8), to: file, at: 0)
     disk.inject(FileFault(.synchronize, .error(5)))
     #expect(throws: FileSystemError.self) { try disk.synchronize(file) }
     try disk.synchronize(file)
@@ -163,7 +163,7 @@ import Testing
     disk.startRecording()
     let folder = try disk.openDirectory("/")
     let file = try disk.openLockFile("a", in: folder)
-    _ = try disk.write(file, at: 0, ([2, 3, 4, 5] as [UInt8]).span.bytes)
+    try disk.writeAll([2, 3, 4, 5], to: file, at: 0)
     var found: Set<[UInt8]> = []
     let summary = disk.forEachCrashState(seed: 3) { found.insert($0.fileSystem.contents(of: "a") ?? []) }
     #expect(summary == CrashSummary(stateCount: 7, isExhaustive: true, seed: 3))
@@ -207,7 +207,7 @@ import Testing
     try disk.forEachCrashState { state in
       let folder = try state.fileSystem.openDirectory("/")
       let file = try state.fileSystem.create("new", in: folder)
-      _ = try state.fileSystem.write(file, at: 0, ([1] as [UInt8]).span.bytes)
+      try state.fileSystem.writeAll([1], to: file, at: 0)
       for name in state.fileSystem.names where name != "new" { #expect(state.fileSystem.contents(of: name) == [], "\(state)") }
     }
   }

@@ -12,7 +12,8 @@ public struct LinkDigest: Sendable {
     var hashes: UInt64 = 0
   }
 
-  private var cells = Array(repeating: Cell(), count: 256)
+  /// Not an `Array`, whose `mutableSpan` needs macOS 26.
+  private var cells = ContiguousArray(repeating: Cell(), count: 256)
 
   /// Creates a digest of two empty lists.
   public init() {}

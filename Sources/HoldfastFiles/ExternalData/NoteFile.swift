@@ -23,7 +23,7 @@ final class NoteFile {
     lines = []
     (name, file) = try Self.create(storeUUID, suffix, folders, fileSystem)
     do throws(FileSystemError) {
-      try fileSystem.writeAll(Array(text.utf8).span.bytes, to: file.handle, at: 0)
+      try fileSystem.writeAll(Array(text.utf8), to: file.handle, at: 0)
       try fileSystem.synchronize(file.handle)
       try fileSystem.synchronizeFolder(folders.support.handle)
     } catch {

@@ -105,13 +105,13 @@ final class DamagedFile {
   ) throws {
     let copy = try files.create(path, in: .workingDirectory)
     defer { try? files.close(copy) }
-    try files.writeAll(beginning.span.bytes, to: copy, at: 0)
+    try files.writeAll(beginning, to: copy, at: 0)
     var offset = Int64(beginning.count)
     while true {
       try request.check(operation)
       let bytes = try files.bytes(of: original, at: offset, count: 1 << 20)
       if bytes.isEmpty { return }
-      try files.writeAll(bytes.span.bytes, to: copy, at: offset)
+      try files.writeAll(bytes, to: copy, at: offset)
       offset += Int64(bytes.count)
     }
   }

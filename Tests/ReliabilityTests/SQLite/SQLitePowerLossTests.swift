@@ -137,7 +137,7 @@ struct SQLitePowerLosses {
         files[name] = try disk.create(name, in: place)
         made.insert(name)
       case .write(let file, let offset, let bytes):
-        if let file = files[file.name] { _ = try disk.write(file, at: Int64(offset), bytes.span.bytes) }
+        if let file = files[file.name] { try disk.writeAll(bytes, to: file, at: Int64(offset)) }
       case .truncate(let file, let size): if let file = files[file.name] { try disk.setSize(Int64(size), of: file) }
       case .synchronize(let opened):
         guard synchronizes, let file = files[opened.name] else { continue }
