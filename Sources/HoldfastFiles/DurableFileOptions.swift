@@ -33,7 +33,8 @@ public struct DurableFileOptions: Sendable {
   ///
   /// Defaults to false. If false, opening or saving throws ``/HoldfastStore/StoreError/Code/notPermitted`` for:
   ///
-  /// - a folder without the sticky bit that all users, or a group other than the process's own, can write to;
+  /// - a folder without the sticky bit that all users, or a group other than the process's own, can write to. On Apple's systems, all local
+  ///   users belong to the process's group, so it isn't trusted either;
   /// - a file or folder next to the store, such as the lock file or the external data folder, whose owner isn't trusted. Trusted
   ///   owners are the process's user, root and the owner of the store's file;
   /// - such a file that has a second hard link, or that is a symbolic link, a pipe or a device.

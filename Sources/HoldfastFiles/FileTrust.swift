@@ -15,7 +15,8 @@
 ///
 /// - Only the user of the process, root, and users of the process's own group can replace files in the folder. Otherwise, the
 ///   folder must have the sticky bit, which prevents users from replacing each other's files. The process's own group is trusted,
-///   because many systems give each user a group of their own with write permission. On Android, so is that of the app's caches.
+///   because many systems give each user a group of their own with write permission. On Android, so is that of the app's caches. On
+///   Apple's systems, it isn't trusted, because all local users share the group `staff`.
 /// - Files that the store writes in place, and its folders, belong to the process's user, root or the owner of the store's file.
 ///   That owner can change the store's file anyway. Files that the store writes in place have one hard link; a second link could belong to
 ///   any file.
@@ -26,27 +27,38 @@ public enum FileTrust {
     if permissions & 0o0002 != 0 {
       return "Every user can replace files in the folder. Remove that permission, set the sticky bit, or allow shared folders."
     }
-    if permissions & 0o0020 != 0 && !isTrusted(group: group, ofProcessWith: UInt32(getegid()), isAndroid: isAndroid) {
-      return "Users of a group other than the process's own can replace files in the folder. "
+    if permissions & 0o0020 != 0 && !isTrusted(group: group, ofProcessWith: UInt32(getegid()), on: .current) {
+      return "Other users of a group can replace files in the folder. "
         + "Remove that permission, set the sticky bit, or allow shared folders."
     }
     return nil
+  }
+
+  /// Systems that differ in what groups users have.
+  enum Platform {
+    case android, apple, other
+
+    static var current: Platform {
+      #if os(Android)
+        return .android
+      #elseif canImport(Darwin)
+        return .apple
+      #else
+        return .other
+      #endif
+    }
   }
 
   /// Whether users of a group may replace files in a store's folder.
   ///
   /// Android gives the folders of an app's caches a group of their own, to measure them. Its number is 10,000 greater than the app's
   /// (`AID_CACHE_GID_START` in `android_filesystem_config.h`). Only the app and the system belong to it.
-  static func isTrusted(group: UInt32, ofProcessWith own: UInt32, isAndroid: Bool) -> Bool {
-    group == own || isAndroid && (10_000...19_999).contains(own % 100_000) && group == own + 10_000
-  }
-
-  private static var isAndroid: Bool {
-    #if os(Android)
-      return true
-    #else
-      return false
-    #endif
+  static func isTrusted(group: UInt32, ofProcessWith own: UInt32, on platform: Platform) -> Bool {
+    switch platform {
+    case .apple: false
+    case .android: group == own || (10_000...19_999).contains(own % 100_000) && group == own + 10_000
+    case .other: group == own
+    }
   }
 
   /// The reason why a file or folder next to the store's file can't be used; nil if it can.

@@ -211,13 +211,18 @@ import Testing
   /// The process is that of user 10's app 57.
   @Test(
     arguments: [
-      (1_010_057, true, true), (1_010_057, false, true), (1_020_057, true, true), (1_020_057, false, false), (1_020_058, true, false),
-      (1_030_057, true, false), (20_057, true, false), (0, true, false),
-    ] as [(UInt32, Bool, Bool)])
-  func theGroupOfAnAppsCachesIsTrustedOnAndroid(group: UInt32, isAndroid: Bool, isTrusted: Bool) {
-    #expect(FileTrust.isTrusted(group: group, ofProcessWith: 1_010_057, isAndroid: isAndroid) == isTrusted)
+      (1_010_057, .android, true), (1_010_057, .other, true), (1_020_057, .android, true), (1_020_057, .other, false),
+      (1_020_058, .android, false), (1_030_057, .android, false), (20_057, .android, false), (0, .android, false),
+    ] as [(UInt32, FileTrust.Platform, Bool)])
+  func theGroupOfAnAppsCachesIsTrustedOnAndroid(group: UInt32, platform: FileTrust.Platform, isTrusted: Bool) {
+    #expect(FileTrust.isTrusted(group: group, ofProcessWith: 1_010_057, on: platform) == isTrusted)
     // The system's own users aren't apps.
-    #expect(!FileTrust.isTrusted(group: 12_000, ofProcessWith: 2000, isAndroid: true))
+    #expect(!FileTrust.isTrusted(group: 12_000, ofProcessWith: 2000, on: .android))
+  }
+
+  @Test func theGroupOfAllUsersIsNotTrustedOnApplesSystems() {
+    #expect(!FileTrust.isTrusted(group: 20, ofProcessWith: 20, on: .apple))
+    #expect(FileTrust.isTrusted(group: 20, ofProcessWith: 20, on: .other))
   }
 
   @Test func anotherUsersFileIsRefusedIfTheOptionsRequireAnOwnFile() throws {
