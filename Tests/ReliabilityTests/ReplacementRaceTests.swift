@@ -7,11 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Another process saves after a caller has looked at a store, and before the store's lock is granted to destroy or replace it.
+/// Another process saves after a caller has looked at a store, and before the store's lock is granted to destroy, replace or
+/// migrate it.
 @Suite struct ReplacementRaceTests {
   static let stores: [FileStore] = [.sqlite(.wal), .sqlite(.delete)] + FileStore.wholeFile
 
-  enum Operation: CaseIterable, Sendable { case destruction, replacement, move, plan }
+  enum Operation: CaseIterable, Sendable { case destruction, replacement, move, plan, migration }
 
   private let folder = TemporaryFolder()
   private var path: String { folder.file("a.store") }
@@ -40,7 +41,7 @@ import Testing
     case .destruction: #expect(!TemporaryFolder.exists(path))
     case .replacement: #expect(try revision(store) == 5)
     case .move: #expect(try !TemporaryFolder.exists(path) && revision(kind.description(at: folder.file("c.store"))) == 77)
-    case .plan: #expect(try PersistentStoreCoordinator.metadata(for: store).isCompatible(with: Self.later))
+    case .plan, .migration: #expect(try PersistentStoreCoordinator.metadata(for: store).isCompatible(with: Self.later))
     }
   }
 
@@ -139,6 +140,9 @@ import Testing
       var plan = MigrationPlan(from: Gallery.model)
       plan.add(Self.later, named: "place") { _ in save() }
       try PersistentStoreCoordinator.migratePersistentStore(store, with: plan)
+    case .migration:
+      save()
+      try store.administration.perform(MigrationRequest(try MappingModel.inferred(from: Gallery.model, to: Self.later), expecting: state))
     }
   }
 

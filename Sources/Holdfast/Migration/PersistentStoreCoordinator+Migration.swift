@@ -31,10 +31,15 @@ extension PersistentStoreCoordinator {
   }
 
   /// Migrates a store by a mapping.
+  ///
+  /// - Parameter state: The state that the store's file must have; nil for any.
   static func migrate(
-    _ description: StoreDescription, by mapping: MappingModel, _ options: RequestOptions = .cancelledWithTask
+    _ description: StoreDescription, by mapping: MappingModel, _ options: RequestOptions = .cancelledWithTask,
+    expecting state: StoreFileState? = nil
   ) throws {
-    do { try perform(MigrationRequest(mapping), description, options) } catch let error as StoreError where error.code == .cancelled {
+    do { try perform(MigrationRequest(mapping, expecting: state), description, options) } catch let error as StoreError
+      where error.code == .cancelled
+    {
       throw MigrationError(
         .cancelled, path: description.location?.description,
         reason: "The task was cancelled. The step that was running changed nothing. Migrate again.",
@@ -53,11 +58,25 @@ extension PersistentStoreCoordinator {
   }
 
   /// Migrates a store that is opened, unless that would remove something.
+  ///
+  /// If another process changes the store after its objects were counted, they are counted again, a few times.
   static func migrateAutomatically(
     _ description: StoreDescription, to model: ManagedObjectModel, _ options: RequestOptions = .cancelledWithTask
   ) throws {
+    for _ in 1..<10 {
+      do { return try migrateWithoutLoss(description, to: model, options) } catch let error as StoreError
+        where error.code == .storeReplaced && error.isRetryable
+      {}
+    }
+    try migrateWithoutLoss(description, to: model, options)
+  }
+
+  private static func migrateWithoutLoss(_ description: StoreDescription, to model: ManagedObjectModel, _ options: RequestOptions) throws {
     guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
+    var state: StoreFileState?
     if !description.removesDataWhenMigrating && mapping.mayLoseData {
+      // Before the objects are counted, so that no change is missed. The file exists, but may be in a file system of the store's own.
+      state = description.resolvedPath.map { StoreFileState(ofFileAt: $0) }.flatMap { $0 == .missing ? nil : $0 }
       let losses = try MigrationPreview.losses(of: description, mapping)
       guard losses.isEmpty else {
         throw MigrationError(
@@ -71,7 +90,7 @@ extension PersistentStoreCoordinator {
           })
       }
     }
-    try migrate(description, by: mapping, options)
+    try migrate(description, by: mapping, options, expecting: state)
   }
 
   /// The mapping from a store's model to another version; nil if the store has that version already. Changes nothing.

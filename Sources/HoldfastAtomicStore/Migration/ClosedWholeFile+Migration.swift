@@ -9,8 +9,8 @@ import HoldfastStore
 
 extension ClosedWholeFile {
   /// Reads the file with its former model, and replaces it by one of the new model, as a save does. Keeps backups like a save.
-  func migrate(_ mapping: MappingModel, _ request: RequestOptions) throws {
-    let operation = MigrationRequest.operation, progress = FileProgress(request, operation)
+  func migrate(_ migration: MigrationRequest, _ request: RequestOptions) throws {
+    let mapping = migration.mapping, operation = MigrationRequest.operation, progress = FileProgress(request, operation)
     try checkWritable(operation)
     try progress.check()
     try finishSaves(mapping.source)
@@ -18,6 +18,8 @@ extension ClosedWholeFile {
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
+    // Only under the lock, which a save may have held until now.
+    try migration.expectedState?.verify(fileAt: file.path, operation: operation)
     let run = Run(mapping: mapping, spill: RowSpill(beside: file), progress: progress)
     guard let (lost, storeUUID) = try run.spill.verifying({ try write(to: replacement, run) }) else { return }
     try replacement.finish()

@@ -21,7 +21,7 @@ struct ClosedWholeFile: Sendable {
     .answering(ReplacementRequest.self) { file, request, options in
       try file.replace(with: request.source, expecting: request.expectedState, options)
     }
-    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
+    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
     .answering(RepairRequest.self) { file, request, options in try file.repair(from: request.source, request.model, options) }
 

@@ -16,11 +16,11 @@ extension ClosedFile {
   /// such a process notices at its next request that the file was replaced.
   ///
   /// Two processes that want to migrate one file would wait for each other, so each attempt is short.
-  func migrate(_ mapping: MappingModel, _ request: RequestOptions) throws {
+  func migrate(_ migration: MigrationRequest, _ request: RequestOptions) throws {
     let operation = MigrationRequest.operation
     try checkWritable(operation)
     try request.check(operation)
-    try finishSaves(mapping.source)
+    try finishSaves(migration.mapping.source)
     let deadline = ContinuousClock.now + options.busyTimeout
     while true {
       var options = options
@@ -28,7 +28,7 @@ extension ClosedFile {
       // Rows are read and written once, in order, so a large cache would only take memory.
       options.cacheBytes = min(options.cacheBytes, 16 << 20)
       options.busyTimeout = min(options.busyTimeout, .milliseconds(Int.random(in: 50...250)))
-      do { return try attempt(mapping, options, request, operation) } catch let error as StoreError
+      do { return try attempt(migration, options, request, operation) } catch let error as StoreError
         where error.code == .locked && ContinuousClock.now < deadline
       {
         sqlite3_sleep(.random(in: 20...200))
@@ -68,14 +68,17 @@ extension ClosedFile {
   }
 
   private func attempt(
-    _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ request: RequestOptions, _ operation: String
+    _ migration: MigrationRequest, _ options: SQLiteStoreOptions, _ request: RequestOptions, _ operation: String
   ) throws {
+    let mapping = migration.mapping
     try withDatabase(options, checkpointing: false) { database in
       let found = try reading(database, operation) { connection in
         let isMigrated = try look(connection, mapping, operation) == nil
         return (isMigrated, hasLog: try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue)
       }
       if found.0 { return }
+      // Opening the writer changes the file's state, because it converts the file.
+      if found.hasLog, let state = migration.expectedState { try lock(database, in: state, operation) }
       let writer = try database.writer(to: operation)
       if found.hasLog {
         _ = try change(database, writer, mapping, options, request, shares: 0...0.95, operation) { lost, commit in
@@ -86,6 +89,7 @@ extension ClosedFile {
       // No other process writes until the file is replaced. An exclusive lock would also prevent copying it.
       try writer.begin(.immediate)
       defer { writer.rollback() }
+      try migration.expectedState?.verify(fileAt: database.file.path, operation: operation)
       Self.removeLeftCopies(of: database.file.path, operation)
       // Another process may have migrated the file.
       if try record(writer, operation).isCompatible(with: mapping.destination) { return }
@@ -146,6 +150,8 @@ extension ClosedFile {
     try writer.run("PRAGMA temp_store=1")
     do {
       try writer.begin(.exclusive)
+      // A lock that was kept since the file's state was verified ends with this transaction.
+      try writer.run("PRAGMA locking_mode=NORMAL")
       guard let found = try look(writer, mapping, operation) else {
         writer.rollback()
         return lost

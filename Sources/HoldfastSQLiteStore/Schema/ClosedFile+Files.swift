@@ -181,6 +181,23 @@ extension ClosedFile {
     }
   }
 
+  /// Excludes other connections from a file with a log, and throws unless it has a state.
+  ///
+  /// The lock remains when the writer converts the file to a rollback journal, so no other process can save before the writer's next
+  /// transaction. After `PRAGMA locking_mode=NORMAL`, it ends with a transaction; otherwise, when the database is closed.
+  ///
+  /// - Throws: `locked` if another process uses the file, and `storeReplaced` if it has another state. Nothing is changed then.
+  func lock(_ database: SQLiteDatabase, in state: StoreFileState, _ operation: String) throws(StoreError) {
+    // First, because closing the only connection would move the log into the file.
+    _ = try database.openedWriter()
+    // Unused readers would prevent the lock.
+    database.readers.endBursts()
+    database.readers.closeIdle()
+    let writer = try lock(database, operation)
+    defer { writer.rollback() }
+    try state.verify(fileAt: database.file.path, operation: operation)
+  }
+
   /// Begins a transaction, and excludes other connections from the file until the database is closed, also after the transaction.
   private func lock(_ database: SQLiteDatabase, _ operation: String) throws(StoreError) -> SQLiteConnection {
     let writer = try database.openedWriter()

@@ -20,7 +20,7 @@ struct ClosedFile: Sendable {
       try file.replace(with: request.source, expecting: request.expectedState, options)
     }
     .answering(RecoveryRequest.self) { file, _, _ in try file.rollBack() }
-    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
+    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
     .answering(RepairRequest.self) { file, request, options in try file.repair(from: request.source, request.model, options) }
 

@@ -131,15 +131,25 @@ public struct RecoveryRequest: StoreRequest {
 /// - If it fails or is interrupted, the store is as before. The migrated store is durable after the request.
 /// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
 /// - If the store already has the mapping's destination model, nothing happens.
+/// - If the store's file doesn't have the ``expectedState``, the request throws ``StoreError/Code/storeReplaced``, and nothing is changed.
 /// - If the store isn't one of the mapping's source model, it throws ``MigrationError`` with code
 ///   ``MigrationError/Code/missingMappingModel``. Objects that violate a rule of the new model are a
 ///   ``MigrationError/Code/constraintViolation``.
 public struct MigrationRequest: StoreRequest {
   /// How the objects change.
   public var mapping: MappingModel
+  /// The state that the file must have; nil for any. A store in a file must verify it while its lock excludes other processes, with
+  /// ``StoreFileState/verify(fileAt:operation:)``.
+  public var expectedState: StoreFileState?
 
   /// Creates a request.
-  public init(_ mapping: MappingModel) { self.mapping = mapping }
+  ///
+  /// - Parameters:
+  ///   - mapping: How the objects change.
+  ///   - expectedState: The state that the file must have. Defaults to nil: any.
+  public init(_ mapping: MappingModel, expecting expectedState: StoreFileState? = nil) {
+    (self.mapping, self.expectedState) = (mapping, expectedState)
+  }
 
   /// Nothing.
   public typealias Answer = Void

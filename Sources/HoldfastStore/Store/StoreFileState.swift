@@ -6,8 +6,8 @@
 
 /// The state of a store's file, which every save changes: the number, size and modification time of the file and its log.
 ///
-/// A caller records it before it reads the store, and passes it in a ``DestructionRequest`` or a ``ReplacementRequest``. The store verifies it
-/// while its lock excludes saves of other processes, so none of their saves is lost.
+/// A caller records it before it reads the store, and passes it in a ``DestructionRequest``, a ``ReplacementRequest`` or a
+/// ``MigrationRequest``. The store verifies it while its lock excludes saves of other processes, so none of their saves is lost.
 ///
 /// Equal states don't prove that two different stores have equal contents. Compare only states of the same store.
 public struct StoreFileState: Sendable, Hashable, Codable {
