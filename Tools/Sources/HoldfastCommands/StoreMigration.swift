@@ -60,19 +60,22 @@ public struct StoreMigration: Sendable {
   /// Whether values or objects are lost.
   public var losesData: Bool { previews.contains { !$0.losses.isEmpty } }
 
-  /// Migrates the store, also if values or objects are lost.
+  /// Migrates the store. Values or objects are lost only if ``losesData`` is true, or a mapping model removes them.
   ///
   /// - Parameter backup: Where the store is copied before; nil for no copy.
   /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
   public func run(backup: String?) throws(CommandError) {
     try source.file.keeping(backup) { () throws(CommandError) in
       try source.wrapping("The store can't be migrated.") {
-        let description = source.description.migrating(from: [source.model])
-        switch way {
-        case .inferred(let model): try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
-        // If no stages lead from the store's version to the last one, the losses of an inferred mapping were shown.
-        case .plan(let plan): try PersistentStoreCoordinator.migratePersistentStore(description.migrating(removingData: true), with: plan)
-        }
+        // If no stages lead from the store's version to the last one, the losses of an inferred mapping were shown. What another process
+        // has saved since isn't removed.
+        let description = source.description.migrating(removingData: losesData, from: [source.model])
+        let plan =
+          switch way {
+          case .inferred(let model): MigrationPlan(from: model)
+          case .plan(let plan): plan
+          }
+        try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
       }
     }
   }

@@ -170,6 +170,35 @@ import Testing
     #expect(try StoreReport(path: path).entities.map { $0.rows } == [0, 2, 3])
   }
 
+  /// The bug: what another process saved after a preview without losses was removed.
+  @Test(arguments: Fixture.Kind.allCases) func aMigrationRemovesNothingThatWasSavedAfterItsPreview(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path), old = try Fixture.model()
+    var entities = old.declarations
+    for place in entities.indices where entities[place].name == "Dog" {
+      entities[place].attributes.removeAll { $0.name == "rating" }
+      entities[place].indexes = []
+    }
+    let new = try ManagedObjectModel(entities: entities, composites: old.composites)
+    func rate(_ rating: StoreValue) throws {
+      let coordinator = try PersistentStoreCoordinator(model: old, store: kind.description(at: path))
+      let context = try ManagedObjectContext(coordinator: coordinator)
+      for dog in try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")) { try dog.setValue(rating, forKey: "rating") }
+      try context.save()
+      try coordinator.close()
+    }
+    try rate(.null)
+    let migration = try StoreMigration(of: source, to: new)
+    #expect(!migration.losesData)
+    try rate(.double(3))
+    let before = try source.check()
+    let error = #expect(throws: CommandError.self) { try migration.run(backup: nil) }
+    #expect((error?.cause as? MigrationError)?.code == .lossOfData, "\(error as Any)")
+    #expect(try source.check() == before)
+    try rate(.null)
+    try migration.run(backup: nil)
+    #expect(try StoreReport(path: path).digest == new.versionDigest)
+  }
+
   @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func aStoreIsMigratedByMappingModels() throws {
     let fixture = try Fixture(), path = fixture.path("Moody"), corpus = try #require(Corpus.path)
     try FileManager.default.copyItem(atPath: corpus + "/sqlite/objcio-Moody/MigrationsTests/Moody 2.moody", toPath: path)
