@@ -93,6 +93,13 @@ final class OpenedFiles: Sendable {
         // While the store opens, before any connection reads the schema.
         if state.storeUUID == nil { state.schema = mark(connection, state) }
       }
+      // A store that reads without locks doesn't prevent a migration.
+      if connection.state.isReadOnly, let uuid = state.storeUUID {
+        do throws(StoreError) { try checkStore(uuid, connection, &state) } catch {
+          try connection.state.checkNotOutdated()
+          throw error
+        }
+      }
       state.wasOpened = true
       state.connections += 1
     }

@@ -146,6 +146,22 @@ import Testing
     #expect(try Self.notes(again) == [.string("second")])
   }
 
+  /// SQLite reads such a file without locks, so they don't prevent the migration. The bug: rows were read with the entities of the former model.
+  @Test func aDatabaseThatIsOnlyReadAndThatAnotherProcessMigratesIsNotReadWithTheFormerModel() async throws {
+    let path = folder.file("Kennel.sqlite")
+    try opened(.sqlite(at: path)).context.persistentStoreCoordinator.close()
+    let coordinator = try PersistentStoreCoordinator(model: Self.model(1), store: .sqlite(at: path, isReadOnly: true))
+    #expect(try Self.notes(ManagedObjectContext(coordinator: coordinator)) == [.string("first")])
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      guard try OtherModelTests.migrate(path, .wal) == nil else { exit(3) }
+    }
+    for _ in 0..<2 {
+      let error = try #require(throws: StoreError.self) { try Self.notes(ManagedObjectContext(coordinator: coordinator)) }
+      #expect(error.code == .incompatibleModel && error.path == path && "\(error)".contains("Close the store"), "\(error)")
+    }
+    try coordinator.close()
+  }
+
   /// Without a log, a migration replaces the file.
   @Test func aDatabaseWithoutALogThatAnotherProcessMigratesIsNotWrittenTo() async throws {
     let path = folder.file("Kennel.sqlite"), (context, note) = try opened(.sqlite(at: path, options: options(.delete)))
