@@ -56,7 +56,7 @@ extension PersistentStoreCoordinator {
 
   /// The values of a result row. Keys of to-one destinations stay keys.
   private func values(_ batch: RowBatch, _ index: Int) -> [StoreValue] {
-    zip(batch.layout.slots, batch.layout.columns).map { slot, column in batch.pointer(index).value(slot, column) }
+    zip(batch.layout.slots, batch.layout.columns).map { slot, column in batch.pointer(index).exactValue(slot, column) }
   }
 
   /// Replaces the keys in columns of to-one destinations with IDs.

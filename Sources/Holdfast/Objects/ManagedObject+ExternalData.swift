@@ -30,14 +30,9 @@ extension ManagedObject {
 
   /// The value of an attribute in a row of the object, read from its external file if it has one.
   final func attributeValue(_ slot: SlotIndex, _ row: RowPointer) throws -> StoreValue {
-    let value = row.value(slot, entity.layout.columns[slot])
-    switch value {
-    case .externalData: return try externalData(slot, row).map { .data($0) } ?? .null
-    case .int16, .int32:
-      // A wider property can set a number that doesn't fit. The next save refuses it.
-      let number = row.integer(slot)
-      return value.integer == number ? value : .int64(number)
-    default: return value
-    }
+    // A wider property can set a number that doesn't fit. The next save refuses it.
+    let value = row.exactValue(slot, entity.layout.columns[slot])
+    guard case .externalData = value else { return value }
+    return try externalData(slot, row).map { .data($0) } ?? .null
   }
 }

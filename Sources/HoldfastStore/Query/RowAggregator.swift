@@ -132,7 +132,7 @@ public final class RowAggregator {
 
   /// NaN isn't part of the order of values, so it is an extreme only if there is no other value.
   private func extend(_ row: RowPointer, _ slot: SlotIndex, _ extreme: inout StoreValue, by sign: Int) {
-    let value = row.value(slot, entity.layout.columns[slot])
+    let value = row.exactValue(slot, entity.layout.columns[slot])
     if extreme == .null || extreme.isNaN || ValueComparison.order(value, extreme, [])?.signum() == sign { extreme = value }
   }
 
@@ -161,7 +161,11 @@ public final class RowAggregator {
   }
 
   private func newGroup(_ row: RowPointer, _ idPrefix: ManagedObjectID?) -> Int {
-    append(plan.groupBy.map { row.value($0, in: entity.layout, idPrefix: idPrefix) })
+    append(
+      plan.groupBy.map { slot in
+        let isNumber = entity.layout.kinds[slot] == .integer
+        return isNumber ? row.exactValue(slot, entity.layout.columns[slot]) : row.value(slot, in: entity.layout, idPrefix: idPrefix)
+      })
     return groups.count - 1
   }
 
@@ -212,9 +216,24 @@ public final class RowAggregator {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
     for (group, values) in groups.enumerated() {
       let row = try columns.indices.map { try value(plan.columns[$0], values, group * columns.count + $0) }
-      try builder.append(key: ObjectKey(group), version: 0, values: row)
+      try append(row, ObjectKey(group), to: builder)
     }
     return builder.seal()
+  }
+
+  /// Appends a row of results. A number beyond the range of its attribute is in its cell, as in the row of its object.
+  private func append(_ values: [StoreValue], _ key: ObjectKey, to builder: RowBatchBuilder) throws {
+    let layout = builder.layout
+    var fitting = values, large: [(slot: SlotIndex, number: Int64)] = []
+    for (place, column) in layout.columns.enumerated() {
+      guard case .attribute(let type) = column, type.cellKind == .integer, case .int64(let number) = values[place],
+        values[place].converted(to: type) == nil
+      else { continue }
+      fitting[place] = .int64(0)
+      large.append((SlotIndex(place), number))
+    }
+    try builder.append(key: key, version: 0, values: fitting)
+    for (slot, number) in large { builder.replaceInLastRow(slot, integer: number) }
   }
 
   private func value(_ column: AggregateColumn, _ group: [StoreValue], _ place: Int) throws -> StoreValue {

@@ -18,6 +18,19 @@ extension RowPointer {
     }
   }
 
+  /// The value in a slot, as a 64-bit whole number if it is beyond the range of its attribute.
+  ///
+  /// Until the save refuses it, an object can have such a number.
+  package func exactValue(_ slot: SlotIndex, _ column: ColumnType) -> StoreValue {
+    let value = value(slot, column)
+    switch value {
+    case .int16, .int32:
+      let number = integer(slot)
+      return value.integer == number ? value : .int64(number)
+    default: return value
+    }
+  }
+
   /// The value in a slot as a ``StoreValue``. A to-one destination is returned as an object ID.
   ///
   /// - Parameters:

@@ -70,4 +70,22 @@ import Testing
     ]
     for expression in isNegative { #expect(try names(expression).isEmpty, "\(expression) on \(store)") }
   }
+
+  /// The bug: extremes and groups had the number cut to the width of the attribute.
+  @Test(arguments: TestStore.withChild)
+  func `aggregates in a child use a number of its parent that is too large for its attribute`(_ store: TestStore) throws {
+    let parent = try context(store)
+    let dog = try #require(try parent.one(Dog.self) { $0.name == "5" })
+    dog.age = 40_000
+    let children = [ManagedObjectContext(parent: parent), ManagedObjectContext(parent: ManagedObjectContext(parent: parent))]
+    for child in children {
+      let (minimum, maximum, sum) = try child.aggregate(Dog.self) { ($0.minimum(\.age), $0.maximum(\.age), $0.sum(\.age)) }
+      #expect(minimum == 0 && maximum == 40_000 && sum == 40_010, "on \(store)")
+      #expect(try child.aggregate(Dog.self, by: \.age) { $0.count() }.map(\.key) == [0, 1, 2, 3, 4, 40_000], "on \(store)")
+      let request = DictionaryFetchRequest<Dog>(columns: ["age": .property("age"), "count": .count()], groupedBy: ["age"])
+      #expect(try child.fetch(request).last == ["age": .int64(40_000), "count": .int64(1)], "on \(store)")
+      let byBoth = DictionaryFetchRequest<Dog>(columns: ["age": .property("age")], groupedBy: ["age", "name"])
+      #expect(try child.fetch(byBoth).compactMap { $0["age"]?.integer } == [0, 1, 2, 3, 4, 40_000], "on \(store)")
+    }
+  }
 }
