@@ -54,6 +54,16 @@ import Testing
     recorder.requests.compactMap { if case .relationships(let request) = $0 { request.sources.count } else { nil } }
   }
 
+  /// The bug: each saved object between two unsaved ones was alone, so that the destinations of each took a request.
+  @Test func `saved objects between unsaved ones read their destinations together`() throws {
+    let (context, recorder, _) = try open(try place(people: 30))
+    for number in 0..<30 { context.person("p\(number)x") }
+    let people = try context.fetch(Person.self, sortedBy: \.name)
+    #expect(people.count == 60 && people.map(\.name) == people.map(\.name).sorted())
+    #expect(people.reduce(0) { $0 + $1.dogs.count } == 30)
+    #expect(sourceCounts(recorder) == [30])
+  }
+
   @Test func noRequestForDestinationsHasMoreThan1024Sources() throws {
     let (context, recorder, _) = try open(try place(people: 2500))
     let people = try context.fetch(FetchRequest<Person>())

@@ -273,12 +273,6 @@ final class ObjectSink: ReceivingSink {
     rest.append(run)
   }
 
-  /// Appends an object of the context after the objects of all rows received so far.
-  func append(_ object: ManagedObject) {
-    makeObjects()
-    objects.append(object)
-  }
-
   private func makeObjects() {
     guard let first else { return }
     let rest = rest, entities = entities

@@ -183,17 +183,18 @@ extension ContextCore {
     return QueryExpression.conjunction(conjuncts)
   }
 
-  /// The objects of candidates, in their order. Neighbours from the store become siblings.
+  /// The objects of candidates, in their order. Those from the store become siblings, also if changed objects are between them.
   private func objects(_ candidates: [Candidate], _ entity: ManagedObjectModel.Entity) throws -> ContiguousArray<ManagedObject> {
     let sink = ObjectSink(self, entity)
     for candidate in candidates {
-      if let batch = candidate.batch {
-        _ = try sink.take(batch, .one(candidate.index))
-      } else if let object = candidate.object {
-        sink.append(object)
-      }
+      if let batch = candidate.batch { _ = try sink.take(batch, .one(candidate.index)) }
     }
-    return sink.finish()
+    var stored = sink.finish().makeIterator(), objects: ContiguousArray<ManagedObject> = []
+    objects.reserveCapacity(candidates.count)
+    for candidate in candidates {
+      if let object = candidate.object ?? stored.next() { objects.append(object) }
+    }
+    return objects
   }
 }
 
