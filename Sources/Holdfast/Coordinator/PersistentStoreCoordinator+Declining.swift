@@ -4,7 +4,7 @@ extension PersistentStoreCoordinator {
   /// Divides a query and runs it. If the store declines the plan, sends simpler plans and evaluates the rest here.
   ///
   /// A store can decline a plan because of its values, even if the capabilities allow it. The second plan has no sort terms, window,
-  /// count or aggregates, and the third no predicate either.
+  /// count or aggregates, the third no look-up by a unique value, and the fourth no predicate either.
   ///
   /// - Parameters:
   ///   - canRepeat: Whether the query can run again after a refusal. It can't after rows were delivered.
@@ -27,14 +27,17 @@ extension PersistentStoreCoordinator {
 }
 
 extension StoreCapabilities {
-  /// The capabilities to assume for the second plan and for the third.
+  /// The capabilities to assume for the second plan, the third and the fourth.
   fileprivate var lesser: [StoreCapabilities] {
     var unsorted = self
     unsorted.sorting = false
     unsorted.windowing = false
     unsorted.counting = false
     unsorted.aggregates = false
-    return [unsorted, StoreCapabilities()]
+    // SQLite can't look up decimals, but test the conditions that would be left out because a look-up finds at most one row.
+    var comparing = unsorted
+    comparing.uniqueLookups = false
+    return [unsorted, comparing, StoreCapabilities()]
   }
 }
 

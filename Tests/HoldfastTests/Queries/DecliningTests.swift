@@ -88,6 +88,30 @@ import Testing
     }
   }
 
+  /// The bug: the store read all rows, because the other condition was left out with the look-up. SQLite stores compare no decimals.
+  @Test func `a store that declines a look-up gets the other conditions`() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Coin",
+        attributes: [AttributeDescription("worth", .decimal, isOptional: true), AttributeDescription("name", .string, isOptional: true)],
+        uniquenessConstraints: [["worth"]])
+    ])
+    let place = try TestStore.sqlite.makePlace(model: model, classes: []), filling = try place.context()
+    for number in 0..<9 {
+      let coin = try filling.insert(entityNamed: "Coin")
+      try coin.setValue(.decimal(Decimal(number)), forKey: "worth")
+      try coin.setValue(.string("c\(number % 3)"), forKey: "name")
+    }
+    try filling.save()
+    let (context, recorder) = try place.recording()
+    let isFour = QueryExpression.comparison(.property("worth"), .equalTo, .constant(.decimal(4)), [])
+    let isNamed = QueryExpression.comparison(.property("name"), .equalTo, .constant(.string("c1")), [])
+    let request = FetchRequest<ManagedObject>(entityName: "Coin", where: FetchPredicate(.and([isFour, isNamed])))
+    #expect(try context.fetch(request).count == 1)
+    let plans = recorder.requests.compactMap { if case .fetch(let plan) = $0 { plan } else { nil } }
+    #expect(plans.map(\.predicate) == [isFour, isNamed], "\(plans)")
+  }
+
   @Test func aRefusalAfterRowsIsAnError() throws {
     let (context, store) = try open(.sqlite, .afterRows)
     #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog> { $0.age > 2 }) }
