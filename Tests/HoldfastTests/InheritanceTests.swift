@@ -188,6 +188,28 @@ extension Animal {
     #expect(stale.isInaccessible || stale.isFault)
   }
 
+  /// The bug: a fetch of the object's own entity returned it, and then so did every fetch.
+  @Test(arguments: TestStore.withChild)
+  func `an object that is deleted by an ID that names a superentity isn't fetched`(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Animal", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+      EntityDescription("Cat", superentity: "Animal"),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let felix = try setup.insert(entityNamed: "Cat"), tom = try setup.insert(entityNamed: "Cat")
+    try setup.save()
+    let context = try place.context(), uri = felix.objectID.uriRepresentation.replacing("/Cat/", with: "/Animal/")
+    context.delete(try context.object(with: try #require(ManagedObjectID(uriRepresentation: uri))))
+    for limit in [nil, 1, 2] as [Int?] {
+      let request = FetchRequest<ManagedObject>(entityName: "Cat", limit: limit)
+      #expect(try context.count(for: request) == 1)
+      #expect(try context.fetch(request).map(\.objectID) == [tom.objectID])
+    }
+    #expect(try context.fetchObjectIDs(FetchRequest<ManagedObject>(entityName: "Animal")) == [tom.objectID])
+    context.rollback()
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Cat")) == 2)
+  }
+
   /// The list of a changed fault was read beyond its end, because Animal has fewer relationships than Bird.
   @Test(arguments: TestStore.allCases) func queriesFollowListsOfObjectsThatTheContextHasAsFaultsOfSuperentities(_ store: TestStore) throws {
     let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()

@@ -63,7 +63,21 @@ extension ContextCore {
   }
 
   /// Whether objects of an entity or its subentities changed.
-  private func hasChanges(inFamilyOf entity: EntityIndex) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
+  private func hasChanges(inFamilyOf entity: EntityIndex) -> Bool {
+    graph.entities[entity].family.contains { changes.count($0) > 0 } || changeCount(above: entity) > 0
+  }
+
+  /// The number of changed objects that may be of an entity although they have a superentity: an ID can name one, and an object that was
+  /// deleted by it isn't read. 0 if the context has no object by an ID.
+  private func changeCount(above entity: EntityIndex) -> Int {
+    if !hasFaultsByID { return 0 }
+    var count = 0, next = entities[entity].superentityIndex
+    while let above = next {
+      count += changes.count(above)
+      next = entities[above].superentityIndex
+    }
+    return count
+  }
 
   /// Whether a query follows relationships to entities with changed objects.
   private func followsChanges(_ relationshipPaths: [RelationshipPath]) -> Bool {
@@ -168,7 +182,7 @@ extension ContextCore {
       stored.sorts = []
       stored.limit = nil
     } else if let limit = query.limit {
-      let count = query.concreteEntities.reduce(0) { $0 + changes.count($1) }
+      let count = query.concreteEntities.reduce(changeCount(above: query.entity.index)) { $0 + changes.count($1) }
       let skipped = query.offset.addingReportingOverflow(count), end = skipped.partialValue.addingReportingOverflow(limit)
       stored.limit = skipped.overflow || end.overflow ? nil : end.partialValue
     }
