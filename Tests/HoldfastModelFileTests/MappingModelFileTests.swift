@@ -67,6 +67,17 @@ import Testing
     #expect(file.entityMappings[0].name == "A&<B" && file.sourceModelPath == "" && file.entityMappings[0].sourceFilter == "age < 3")
   }
 
+  /// The bug: each half of a surrogate pair remained an escape.
+  @Test func twoEscapesCanBeOneCharacter() throws {
+    func filter(_ text: String) throws -> String? {
+      let filter = "<attribute name=\"sourcefilterpredicatestring\">\(text)</attribute>"
+      return try read(document(model + "<object type=\"XDDEVENTITYMAPPING\" id=\"z2\">\(source)\(filter)</object>"))
+        .entityMappings[0].sourceFilter
+    }
+    #expect(try filter("name == \"\\u3DD8\\u00DE\\u3dd8\\u01de\" AND age \\u3c00 3") == "name == \"\u{1F600}\u{1F601}\" AND age < 3")
+    #expect(try filter("\\u3DD8 \\u3DD8\\u3c00 \\u00DE") == "\\u3DD8 \\u3DD8< \\u00DE")
+  }
+
   @Test func otherFilesAreRefused() throws {
     let mapping = "<object type=\"XDDEVENTITYMAPPING\" id=\"z2\">\(source)"
     let bomb = "<!DOCTYPE database [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>"
