@@ -49,7 +49,7 @@ public struct ModelCode: Sendable {
   ///   - name: The name of the model, such as that of its file. The list of all classes is named after it.
   ///   - access: Whether other modules can use the classes. Defaults to internal.
   public init(_ model: ManagedObjectModel, name: String, access: Access = .internal) {
-    let names = SwiftNames(model)
+    let names = SwiftNames(model, list: SwiftNames.list(name))
     let entities = model.declarations.sorted { $0.name < $1.name }.map { EntityCode($0, model, names, access) }
     let composites = model.composites.sorted { $0.name < $1.name }.map { CompositeCode($0, names, access) }
     let list = ModelListCode(model, name: name, names, access)

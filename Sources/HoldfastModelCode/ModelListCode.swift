@@ -12,7 +12,7 @@ struct ModelListCode {
 
   init(_ model: ManagedObjectModel, name: String, _ names: SwiftNames, _ accessLevel: ModelCode.Access) {
     self.accessLevel = accessLevel
-    typeName = SwiftNames.capitalized(name) + "ModelClasses"
+    typeName = SwiftNames.list(name)
     let access = accessLevel.prefix
     let classes = model.declarations.map { names.className($0.name) }.sorted().map { "\($0).self" }
     var members = [

@@ -11,8 +11,12 @@ struct SwiftNames: Sendable {
   /// The name in code of each property and element that can't have its own, by its name in the model.
   private var changedProperties: [String: String] = [:]
 
-  init(_ model: ManagedObjectModel) {
-    var taken = SwiftNames.types
+  /// - Parameters:
+  ///   - model: The model.
+  ///   - list: The name of the type with the list of classes.
+  init(_ model: ManagedObjectModel, list: String) {
+    // In its code, the name of the list would be found instead of the class.
+    var taken = SwiftNames.types.union(["classes", list])
     func free(_ candidates: [String]) -> String {
       var name =
         candidates.first { SwiftNames.isIdentifier($0) && !taken.contains($0) && !SwiftNames.keywords.contains($0) }
@@ -26,8 +30,9 @@ struct SwiftNames: Sendable {
       let named = entity.managedObjectClassName?.split(separator: ".").last.map(String.init)
       classes[entity.name] = free([named, entity.name].compactMap { $0 }.filter { $0 != "NSManagedObject" })
     }
+    taken.remove("classes")
     for composite in model.composites.sorted(by: { $0.name < $1.name }) { structs[composite.name] = free([composite.name]) }
-    allTypes = taken
+    allTypes = taken.subtracting([list])
     changedProperties = changedNames(SwiftNames.propertyNames(model))
   }
 
@@ -70,6 +75,9 @@ struct SwiftNames: Sendable {
   ///
   /// `FetchRequest`, Xcode's name for a new template, is only the type of results there.
   var namesBesideFunctions: Set<String> { allTypes.subtracting(["FetchRequest"]).union(["classes"]) }
+
+  /// The name of the type with the list of a model's classes.
+  static func list(_ name: String) -> String { capitalized(name) + "ModelClasses" }
 
   /// The name of the function of a fetch request template.
   static func template(_ name: String) -> String {

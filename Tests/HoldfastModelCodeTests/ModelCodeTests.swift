@@ -120,6 +120,21 @@ import Testing
     ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
   }
 
+  /// The bug: in the list of classes, the compiler found the list or its member instead of the class.
+  @Test func anEntityMayBeNamedLikeTheListOfClasses() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("classes", attributes: [AttributeDescription("KennelModelClasses", .string)]),
+      EntityDescription("Dog", attributes: [AttributeDescription("classes", .integer16)]), EntityDescription("KennelModelClasses"),
+    ])
+    let text = ModelCode(model, name: "kennel").singleFile.text
+    for line in [
+      "final class classesObject: ManagedObject {", "final class KennelModelClassesObject: ManagedObject {", "var classes: Int16 {",
+      "var KennelModelClasses: String {", "enum KennelModelClasses {", "static var classes: [ManagedObject.Type] {",
+    ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   @Test func aPropertyMayBeNamedLikeTheFunctionThatCountsSlots() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Garage", attributes: [AttributeDescription("slotCount", .integer16), AttributeDescription("town", .string)]),
