@@ -42,10 +42,23 @@
       /// The name as code refers to it, perhaps in backticks.
       let reference: String
       let type: String
-      let initial: String
+      let initial: InitialValue?
       let modifiers: DeclModifierListSyntax
       /// The arguments of `@Attribute`.
       let options: [String]
+
+      /// Whether the initializer's parameter is nil by default: a default argument of an initializer for other modules can't name what they
+      /// don't see, such as an internal constant. An optional element keeps its default argument, because nil is one of its values.
+      var isOmissible: Bool { initial.map { $0.kind != .literal && $0.kind != .none } == true && !TypeText(type).isOptional }
+
+      var parameter: String {
+        if isOmissible { return "\(reference): \(TypeText(type).optional) = nil" }
+        return "\(reference): \(type) = \(initial?.text ?? "nil")"
+      }
+
+      var assignment: String {
+        isOmissible ? "if let \(reference) { self.\(reference) = \(reference) }" : "self.\(reference) = \(reference)"
+      }
 
       /// What the list of elements has of it.
       var arguments: [String] { ["\"\(name)\"", "\\.\(reference)"] + options }
@@ -61,8 +74,8 @@
       let empty: DeclSyntax = "\(raw: access)init() {}", visible = elements.filter { !$0.modifiers.isPrivate }
       if !own.isEmpty || visible.isEmpty { return [empty] }
       let isWide = visible.allSatisfy { $0.modifiers.isVisible(with: access) }
-      let parameters = visible.map { "\($0.reference): \($0.type) = \($0.initial)" }.joined(separator: ", ")
-      let lines = visible.map { "  self.\($0.reference) = \($0.reference)\n" }.joined()
+      let parameters = visible.map(\.parameter).joined(separator: ", ")
+      let lines = visible.map { "  \($0.assignment)\n" }.joined()
       return [empty, "\(raw: isWide ? access : "")init(\(raw: parameters)) {\n\(raw: lines)}"]
     }
 
@@ -129,8 +142,8 @@
             "An element has an initial value or is optional: a struct without values is made before it is read.", .makeOptional(type))
         }
         return Element(
-          pattern: pattern, name: name, reference: pattern.reference, type: type, initial: initial?.text ?? "nil",
-          modifiers: variable.modifiers, options: options(of: variable, &problems))
+          pattern: pattern, name: name, reference: pattern.reference, type: type, initial: initial, modifiers: variable.modifiers,
+          options: options(of: variable, &problems))
       }
     }
 

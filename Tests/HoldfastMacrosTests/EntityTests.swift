@@ -294,6 +294,7 @@
         for: Oddities.Gadget.self, Oddities.Plain.self, store: EntityTests.stores[store](folder))
       let context = container.newContext()
       let plain = Oddities.Plain(context: context)
+      #expect(Oddities.Chest().lock == .bolt && Oddities.Chest(lock: .chain).lock == .chain)
       let whole = Oddities.Gadget(context: context, number: 3, class: "a", size: Oddities.Size(width: 2, measure: .foot))
       whole.parts.append(Oddities.Gadget(context: context, number: 4))
       try context.save()

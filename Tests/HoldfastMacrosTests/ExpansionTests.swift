@@ -446,15 +446,39 @@
               public init() {
               }
 
-              public init(city: String? = nil, point: Point = Point()) {
+              public init(city: String? = nil, point: Point? = nil) {
                 self.city = city
-                self.point = point
+                if let point {
+                  self.point = point
+                }
               }
             }
 
             extension Place: nonisolated CompositeAttributeValue {
             }
             """#))
+    }
+
+    /// The bug: the default argument of a public initializer named an internal constant, which is an error.
+    @Test func theInitializerOfAPublicCompositeDoesNotRepeatInternalConstants() {
+      let expansion = Expansion(
+        #"""
+        @Composite public struct Size {
+          public var width: Double = Size.standard
+          public var unit = Unit.metre
+          public var depth: Double? = Self.usual
+          public var name = ""
+          static let standard = 1.5
+          public static let usual = 2.5
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        "public init(width: Double? = nil, unit: Unit? = nil, depth: Double? = Self.usual, name: String = \"\") {",
+        "if let width { self.width = width }", "self.depth = depth",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
     }
 
     @Test func theNameOfAnEntityMayBeNil() {
@@ -514,7 +538,8 @@
         """#)
       #expect(expansion.messages == [])
       for line in [
-        "public init() { }", "point: Point = Point()) { self.city = city self.point = point }", "package init(size: Double = 0.0) {",
+        "public init() { }", "point: Point? = nil) { self.city = city if let point { self.point = point } }",
+        "package init(size: Double = 0.0) {",
         #".element("secret", \.secret),"#,
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")

@@ -17,6 +17,13 @@
       private var secret = 0
     }
 
+    /// A composite whose public element begins with an internal constant.
+    @Composite public struct Chest {
+      /// A public element.
+      public var lock: Oddities.Lock = Chest.usual
+      static let usual = Oddities.Lock.bolt
+    }
+
     /// A class that other modules may inherit from.
     @Entity(isAbstract: true) open class Thing: ManagedObject {
       /// A constant of the type.
