@@ -17,11 +17,18 @@ struct Arguments {
   /// Returns nil if the arguments are invalid.
   init?(_ arguments: [String]) {
     var rest = arguments[...]
+    var isComplete = true
+    /// Returns the value of an option. Another option isn't one: a folder or a model with such a name can be written as `./--check`.
+    func value() -> String? {
+      let value = rest.popFirst()
+      if value?.hasPrefix("-") != false { isComplete = false }
+      return value
+    }
     while let argument = rest.popFirst() {
       switch argument {
-      case "--output": folder = rest.popFirst()
-      case "--single-file": file = rest.popFirst()
-      case "--name": name = rest.popFirst()
+      case "--output": folder = value()
+      case "--single-file": file = value()
+      case "--name": name = value()
       case "--public": access = .public
       case "--check": isCheck = true
       default:
@@ -29,6 +36,6 @@ struct Arguments {
         model = argument
       }
     }
-    guard model != nil, (folder == nil) != (file == nil), !isCheck || folder != nil else { return nil }
+    guard isComplete, model != nil, (folder == nil) != (file == nil), !isCheck || folder != nil else { return nil }
   }
 }

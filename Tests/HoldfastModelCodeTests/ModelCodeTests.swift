@@ -250,6 +250,24 @@ import Testing
     #expect(error?.path.hasSuffix("Dog+Class.swift") == true)
   }
 
+  /// The bug: a missing name was the default one, and the next option was the path.
+  @Test func theProgramOfThePluginsRefusesOptionsWithoutAValue() throws {
+    let folder = TemporaryFolder()
+    // The built program is beside the test bundle.
+    let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("HoldfastGenerate")
+    for arguments in [
+      ["--output", "--check"], ["--output", "classes", "--name"], ["--output", "classes", "--name", "--public"], ["--single-file"],
+      ["--single-file", "--public"],
+    ] {
+      let outcome = try Program.run(program.path, ["Kennel.xcdatamodel"] + arguments, in: folder.path)
+      #expect(outcome.status == 64 && outcome.errors.hasPrefix("usage:"), "\(arguments): \(outcome)")
+    }
+    // There is no model.
+    let outcome = try Program.run(program.path, ["Kennel.xcdatamodel", "--output", "classes", "--name", "Dogs"], in: folder.path)
+    #expect(outcome.status == 1, "\(outcome)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+  }
+
   // MARK: Real models
 
   /// Models that Xcode wrote, also compiled ones.
