@@ -365,6 +365,15 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
+  /// The bug: the list was ignored, and the attribute had no value.
+  @Test func aListIsRefusedForAnAttributeWithTheIDOfAnObject() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture)
+    try Data(#"{"Thing": [{"id": "a", "other": ["a"]}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    let error = #expect(throws: CommandError.self) { try StoreSource.importObjects(into: copy, modelPath: file, from: input) }
+    #expect("\(error as Any)".contains("The value of other is a list"), "\(error as Any)")
+  }
+
   @Test func aFileIsReadableAndEachLinkIsInItOnce() throws {
     let fixture = try Fixture(), source = fixture.path("source.sqlite")
     try fill(source, try Self.everything())
@@ -474,7 +483,8 @@ import Testing
     ("x.json", "{\"Dog\":[{\"name\":[1]}]}", "isn't JSON"),
     ("x.json", "{\"Dog\":[{\"name\":\"a\"}],\n\"Dog\":[{\"name\":\"b\"}]}", "Line 2: Another member of the same object has the name Dog"),
     ("x.json", "{\"Dog\":[{\"name\":\"\\\"a\", \"n\\u0061me\" : \"b\"}]}", "Another member of the same object has the name name"),
-    ("x.json", "{\"Dog\":[{\"name\":[\"a\"]}]}", "is a list"), ("x.json", "{\"Walk\":[{\"dog\":[\"a\",\"b\"]}]}", "is to-one"),
+    ("x.json", "{\"Dog\":[{\"name\":[\"a\"]}]}", "is a list"), ("x.json", "{\"Dog\":[{\"id\":[\"a\"]}]}", "The value of id is a list"),
+    ("x.json", "{\"Walk\":[{\"dog\":[\"a\",\"b\"]}]}", "is to-one"),
     (
       "x.json", "{\"Dog\":[{\"id\":\"d\",\"name\":\"x\",\"walks\":[]}],\"Walk\":[{\"dog\":\"d\"}]}", "contradicts"
     ),

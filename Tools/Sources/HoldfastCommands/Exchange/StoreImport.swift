@@ -133,7 +133,7 @@ private struct StoreImport {
       try checkNames(record, entity)
       try setAttributes(of: object, record)
       imported.append(Imported(object: object, record: record))
-      guard case .text(let id)? = record.fields[entity.exchangedIDName] else { continue }
+      guard let id = try text(entity.exchangedIDName, record) else { continue }
       guard objects.updateValue(object, forKey: id) == nil else { throw record.failure("Another object has the id \(id), too.") }
     }
     // An attribute with an object's ID needs the permanent one.
@@ -169,6 +169,15 @@ private struct StoreImport {
     }
   }
 
+  /// The text of a field; nil if the record doesn't have it.
+  private func text(_ name: String, _ record: ExchangeFile.Record) throws -> String? {
+    switch record.fields[name] {
+    case nil: return nil
+    case .text(let text): return text
+    case .list: throw record.failure("The value of \(name) is a list.")
+    }
+  }
+
   private func setReferences(of object: ManagedObject, _ record: ExchangeFile.Record, _ objects: [String: ManagedObject]) throws {
     func target(_ reference: String, _ name: String) throws -> ManagedObject {
       guard let target = objects[reference] else {
@@ -177,7 +186,7 @@ private struct StoreImport {
       return target
     }
     for attribute in object.entity.attributes where attribute.type == .objectID {
-      guard case .text(let reference)? = record.fields[attribute.name] else { continue }
+      guard let reference = try text(attribute.name, record) else { continue }
       if let id = objects[reference]?.objectID ?? ManagedObjectID(uriRepresentation: reference) {
         try object.setValue(StoreValue.objectID(id), forKeyPath: attribute.name)
       } else {
