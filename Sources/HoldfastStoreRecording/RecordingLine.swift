@@ -32,6 +32,8 @@ enum RecordingLine: Codable {
     let decoder = JSONDecoder()
     decoder.nonConformingFloatDecodingStrategy = .convertFromString(
       positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    // Metadata and attributes can contain IDs of stores that this process hasn't opened.
+    if let key = ManagedObjectID.isStored { decoder.userInfo[key] = true }
     return try decoder.decode(RecordingLine.self, from: Data(bytes))
   }
 }

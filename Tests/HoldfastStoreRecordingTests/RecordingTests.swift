@@ -98,6 +98,22 @@ import Testing
     withExtendedLifetime(folder) {}
   }
 
+  /// The bug: the line wasn't readable, because the process that replays it doesn't know the recorded store.
+  @Test(.ownThreads) func metadataWithTheIDOfAnObjectWithALargeKeyIsReplayedByAnotherProcess() async throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let description = StoreDescription.rowStore("minimal", firstKey: ObjectKey(1 << 48)) { MinimalStore() }
+    let program = try RecordedProgram(description.recorded(by: StoreRecorder(path: path)))
+    try program.insert()
+    let person = try #require(try program.context.fetch(FetchRequest<ManagedObject>(entityName: "Person")).first)
+    try program.coordinator.setMetadata(["favourite": .objectID(person.objectID)])
+    try program.coordinator.close()
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let report = try StoreRecording(path: path).replay(on: .memory(contents: MemoryStoreContents()))
+      #expect(report.hasSameAnswers, "\(report)")
+    }
+    withExtendedLifetime(folder) {}
+  }
+
   /// A forked process shares the file. The bug: both processes wrote their lines at the same positions.
   @Test(.ownThreads) func aForkedProcessWritesNothingToTheRecordingOfItsParent() async throws {
     let folder = TemporaryFolder(), path = folder.file("run.recording")

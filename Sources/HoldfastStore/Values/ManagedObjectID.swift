@@ -128,7 +128,7 @@ extension ManagedObjectID: Hashable {
 
 extension ManagedObjectID: Codable {
   /// The key with which a decoder of stored data reads IDs as ``init(storedURI:)`` does.
-  static let isStored = CodingUserInfoKey(rawValue: "holdfast.isStored")
+  package static let isStored = CodingUserInfoKey(rawValue: "holdfast.isStored")
 
   /// Decodes an ID from its URI.
   public init(from decoder: any Decoder) throws {
