@@ -137,7 +137,7 @@ struct MappingModelReader: MappingModelSource {
   /// Decodes what Core Data writes for the characters <, > and &, and perhaps for others: the two bytes of a UTF-16 code unit, the lower first.
   private static func unescaped(_ text: String) -> String {
     guard text.contains("\\u") else { return text }
-    let paired = text.replacing(/\\u([0-9A-Fa-f]{2})([Dd][89ABab])\\u([0-9A-Fa-f]{2})([Dd][C-Fc-f])/) { match in
+    let paired = text.replacing(/\\u([0-9A-Fa-f]{2})([Dd][89ABab])\\u([0-9A-Fa-f]{2})([Dd][C-Fc-f])/) { match -> String in
       let units = ["\(match.output.2)\(match.output.1)", "\(match.output.4)\(match.output.3)"]
       return String(decoding: units.compactMap { UInt16($0, radix: 16) }, as: UTF16.self)
     }
