@@ -365,6 +365,21 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
+  /// The bug: Foundation's decoder leaves out the digits that a decimal number can't have.
+  @Test func aNumberWithMoreDigitsThanADecimalNumberIsRefusedForOne() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture), number = "-0.1234567890123456789012345678901234567890123456789"
+    try Data(#"{"Thing": [{"decimal": \#(number)}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    let error = #expect(throws: CommandError.self) { try StoreSource.importObjects(into: copy, modelPath: file, from: input) }
+    #expect("\(error as Any)".contains("The value of decimal isn't of type"), "\(error as Any)")
+    // Other types can have it.
+    try Data(#"{"Thing": [{"real":\#(number),"text":"\"\#(number)\\","tag":\#(number)}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: input) == 1)
+    try StoreSource(path: copy).export(to: fixture.path("objects"))
+    let things = try String(contentsOfFile: fixture.path("objects/Thing.csv"), encoding: .utf8)
+    for value in [",-0.12345678901234568,", ",\"\"\"\(number)\\\",", ",\(number),"] { #expect(things.contains(value), "\(things)") }
+  }
+
   /// The bug: the list was ignored, and the attribute had no value.
   @Test func aListIsRefusedForAnAttributeWithTheIDOfAnObject() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")

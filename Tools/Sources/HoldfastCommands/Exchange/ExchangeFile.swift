@@ -78,8 +78,8 @@ struct ExchangeFile {
   // MARK: JSON
 
   private mutating func readJSON(_ path: String) throws(CommandError) {
-    let text = try Self.text(path), entities: [String: [[String: JSONField]]]
-    do { entities = try JSONDecoder().decode([String: [[String: JSONField]]].self, from: Data(text.utf8)) } catch {
+    let text = try Self.text(path), json = Data(Self.quotingLongNumbers(in: Array(text.utf8))), entities: [String: [[String: JSONField]]]
+    do { entities = try JSONDecoder().decode([String: [[String: JSONField]]].self, from: json) } catch {
       throw CommandError(
         path: path, reason: "The file isn't JSON of the exported form: an object with a list of objects for each entity.", cause: error)
     }
@@ -92,6 +92,32 @@ struct ExchangeFile {
           Record(entityName: name, place: "\(name), object \(index + 1)", path: path, fields: object.compactMapValues(\.field)))
       }
     }
+  }
+
+  /// JSON in which numbers with more digits than a decimal number are text. The decoder would leave out digits without an error.
+  private static func quotingLongNumbers(in json: [UInt8]) -> [UInt8] {
+    let quote = UInt8(ascii: "\"")
+    func isInNumber(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte) }
+    var quoted: [UInt8] = [], place = 0
+    quoted.reserveCapacity(json.count)
+    while place < json.count {
+      let start = place
+      if json[place] == quote {
+        place += 1
+        while place < json.count, json[place] != quote { place += json[place] == UInt8(ascii: "\\") ? 2 : 1 }
+        place = min(place + 1, json.count)
+        quoted += json[start..<place]
+        continue
+      }
+      while place < json.count, isInNumber(json[place]) { place += 1 }
+      let isLong = place - start > 38 && ExchangeText.digits(String(decoding: json[start..<place], as: UTF8.self)).count > 38
+      // A byte that isn't part of a number.
+      if place == start { place += 1 }
+      if isLong { quoted.append(quote) }
+      quoted += json[start..<place]
+      if isLong { quoted.append(quote) }
+    }
+    return quoted
   }
 
   /// The first member of valid JSON with the name of another member of its object. The decoder returns only one of them. Nil if all names

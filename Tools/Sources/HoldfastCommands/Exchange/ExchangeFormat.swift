@@ -97,7 +97,7 @@ enum ExchangeText {
   }
 
   /// The digits of a number from the first to the last one that isn't 0.
-  private static func digits(_ text: String) -> Substring {
+  static func digits(_ text: String) -> Substring {
     var digits = Substring(text.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber)).drop { $0 == "0" }
     while digits.last == "0" { digits.removeLast() }
     return digits
