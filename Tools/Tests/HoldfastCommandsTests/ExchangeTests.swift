@@ -441,6 +441,17 @@ import Testing
   }
 
   /// The bug: a file of macOS beside Dog.csv, which isn't text, was an error.
+  /// The bug: the file was ignored, and its objects weren't imported.
+  @Test func theExtensionOfAFileMayHaveCapitalLetters() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), folder = fixture.path("objects")
+    let model = try write(try Fixture.model(), fixture)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    for (name, text) in ["Dog.csv": "id,name\r\n1,Fido", "Walk.CSV": "minutes\r\n5\r\n7"] {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
+    }
+    #expect(try StoreSource.importObjects(into: copy, modelPath: model, from: folder) == 3)
+  }
+
   @Test func hiddenFilesBesideThoseOfTheExportAreIgnored() throws {
     let fixture = try Fixture(), store = fixture.path("zoo.sqlite"), folder = fixture.path("objects")
     try fixture.writeStore(.sqlite(at: store))

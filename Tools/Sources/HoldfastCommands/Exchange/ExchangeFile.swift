@@ -50,7 +50,7 @@ struct ExchangeFile {
   private mutating func readCSV(_ folder: String) throws(CommandError) {
     // macOS adds files such as ._Dog.csv on disks of other systems. No entity has such a name.
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [])
-      .filter { $0.hasSuffix(".csv") && !$0.hasPrefix(".") }.sorted()
+      .filter { $0.lowercased().hasSuffix(".csv") && !$0.hasPrefix(".") }.sorted()
     if names.isEmpty { throw CommandError(path: folder, reason: "The folder has no CSV files. Give one that export has written.") }
     for name in names {
       let path = folder + "/" + name, text = try Self.text(path), all: [CSVText.Record]
