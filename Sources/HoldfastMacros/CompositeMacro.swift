@@ -47,17 +47,13 @@
       /// The arguments of `@Attribute`.
       let options: [String]
 
-      /// Whether the initializer's parameter is nil by default: a default argument of an initializer for other modules can't name what they
-      /// don't see, such as an internal constant. An optional element keeps its default argument, because nil is one of its values.
-      var isOmissible: Bool { initial.map { $0.kind != .literal && $0.kind != .none } == true && !TypeText(type).isOptional }
-
-      var parameter: String {
-        if isOmissible { return "\(reference): \(TypeText(type).optional) = nil" }
-        return "\(reference): \(type) = \(initial?.text ?? "nil")"
-      }
-
-      var assignment: String {
-        isOmissible ? "if let \(reference) { self.\(reference) = \(reference) }" : "self.\(reference) = \(reference)"
+      /// The parameter of the initializer.
+      ///
+      /// - Parameter isWide: Whether other modules can see the initializer and all its elements. Its default arguments can't name what they
+      ///   don't see, such as an internal constant. They can create a value, which has all initial values.
+      func parameter(isWide: Bool) -> String {
+        let isLiteral = initial.map { $0.kind == .literal || $0.kind == .none } ?? true, text = initial?.text ?? "nil"
+        return "\(reference): \(type) = \(isWide && !isLiteral ? "Self().\(reference)" : text)"
       }
 
       /// What the list of elements has of it.
@@ -74,8 +70,8 @@
       let empty: DeclSyntax = "\(raw: access)init() {}", visible = elements.filter { !$0.modifiers.isPrivate }
       if !own.isEmpty || visible.isEmpty { return [empty] }
       let isWide = visible.allSatisfy { $0.modifiers.isVisible(with: access) }
-      let parameters = visible.map(\.parameter).joined(separator: ", ")
-      let lines = visible.map { "  \($0.assignment)\n" }.joined()
+      let parameters = visible.map { $0.parameter(isWide: isWide) }.joined(separator: ", ")
+      let lines = visible.map { "  self.\($0.reference) = \($0.reference)\n" }.joined()
       return [empty, "\(raw: isWide ? access : "")init(\(raw: parameters)) {\n\(raw: lines)}"]
     }
 

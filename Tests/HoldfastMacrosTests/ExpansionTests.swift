@@ -446,11 +446,9 @@
               public init() {
               }
 
-              public init(city: String? = nil, point: Point? = nil) {
+              public init(city: String? = nil, point: Point = Self().point) {
                 self.city = city
-                if let point {
-                  self.point = point
-                }
+                self.point = point
               }
             }
 
@@ -474,8 +472,8 @@
         """#)
       #expect(expansion.messages == [])
       for line in [
-        "public init(width: Double? = nil, unit: Unit? = nil, depth: Double? = Self.usual, name: String = \"\") {",
-        "if let width { self.width = width }", "self.depth = depth",
+        "public init(width: Double = Self().width, unit: Unit = Self().unit, depth: Double? = Self().depth, name: String = \"\") {",
+        "self.width = width", "self.depth = depth",
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
       }
@@ -538,8 +536,7 @@
         """#)
       #expect(expansion.messages == [])
       for line in [
-        "public init() { }", "point: Point? = nil) { self.city = city if let point { self.point = point } }",
-        "package init(size: Double = 0.0) {",
+        "public init() { }", "point: Point = Point()) { self.city = city self.point = point }", "package init(size: Double = 0.0) {",
         #".element("secret", \.secret),"#,
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")

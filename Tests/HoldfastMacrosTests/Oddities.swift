@@ -21,6 +21,8 @@
     @Composite public struct Chest {
       /// A public element.
       public var lock: Oddities.Lock = Chest.usual
+      /// An optional element with an initial value.
+      public var made: Date? = Date.distantPast
       static let usual = Oddities.Lock.bolt
     }
 
