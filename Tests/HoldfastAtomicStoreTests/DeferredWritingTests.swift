@@ -217,6 +217,29 @@ import Testing
     #expect(try storedCount() == 101)
   }
 
+  /// Without its lock file, another process can save beside a prepared save. The bug: loading that version ended the process.
+  @Test(arguments: [false, true]) func aPreparedSaveIsRefusedIfAnotherProcessSavesWithoutTheLock(_ defersWrites: Bool) throws {
+    let opened = try openStore { $0.defersWrites = defersWrites }, keys = try opened.keys(101)
+    _ = try opened.insertion(of: Array(keys[..<100])).commit()
+    let save = try opened.insertion(of: [keys[100]]), copy = folder.file("copy.csv")
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    let other = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: .document(CSVFormat(), at: copy)))
+    try insert(200..<203, other)
+    try other.persistentStoreCoordinator.close()
+    try FileManager.default.removeItem(atPath: folder.file(".notes.csv.lock"))
+    #expect(rename(copy, path) == 0)
+    let theirs = try file()
+    // This loads the version, as looking for saves of other processes does.
+    let further = try opened.keys(1)
+    let error = #expect(throws: StoreError.self) { try save.commit() }
+    #expect(error?.code == .storeReplaced && error?.isRetryable == true && error?.path == path, "\(String(describing: error))")
+    #expect(try file() == theirs)
+    _ = try opened.insertion(of: further).commit()
+    try opened.store.close()
+    #expect(try storedCount() == 104)
+  }
+
   #if os(Linux)
     /// Loops leave out rows that can't be read, and the error comes at their end.
     @Test func aFileWithoutRowsThatCannotBeReadDoesNotTakeThePlaceOfTheFormerOne() throws {

@@ -213,6 +213,12 @@ enum TableError {
     StoreError(.locked, operation: "prepare a save", reason: "Another prepared save isn't committed or aborted yet.", isRetryable: true)
   }
 
+  static func lockRemoved() -> StoreError {
+    StoreError(
+      .storeReplaced, operation: "save the store",
+      reason: "Another process saved the file at the same time, because a program removed the lock file. Try again.", isRetryable: true)
+  }
+
   static func noMoreKeys(_ entity: ManagedObjectModel.Entity) -> StoreError {
     StoreError(
       .unstorableValue, operation: "reserve keys of \(entity.name)",

@@ -19,6 +19,8 @@ public final class TableStore: Sendable {
     var source: RowSource
     var nextKeys: [ObjectKey]
     var isSaving = false
+    /// How often a version of another process has replaced the rows.
+    var replacementCount = 0
     /// Identifies the rows; nil if the store doesn't use tokens.
     var token: GenerationToken?
   }
@@ -116,11 +118,13 @@ public final class TableStore: Sendable {
   /// - Parameters:
   ///   - nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
   ///   - token: The generation's token.
-  /// - Requires: No save is prepared.
+  ///
+  /// A save may be prepared: the lock excludes other processes only as long as no program removes the lock file. Such a save checks
+  /// ``checkNotReplaced(since:)`` before it is committed.
   func goOn(with generation: TableGeneration, nextKeys: [ObjectKey], token: GenerationToken?) {
     let old = state.withLock { state in
-      precondition(!state.isSaving, "The rows were replaced while a save was prepared.")
       let old = state.source
+      state.replacementCount += 1
       state.source = .tables(generation)
       state.token = token
       state.nextKeys = zip(state.nextKeys, nextKeys).map { max($0, $1) }
@@ -128,6 +132,14 @@ public final class TableStore: Sendable {
     }
     _ = old
   }
+
+  /// How often a version of another process has replaced the rows.
+  var replacementCount: Int { state.withLock { $0.replacementCount } }
+
+  /// Throws if a version of another process has replaced the rows since a change of the file began.
+  ///
+  /// - Parameter count: The ``replacementCount`` at that time.
+  func checkNotReplaced(since count: Int) throws { if replacementCount != count { throw TableError.lockRemoved() } }
 
   /// Reserves keys that no other process has reserved.
   ///

@@ -45,17 +45,27 @@ extension OpenedFile {
 final class DeferredSave: PreparedSave {
   private let replacement: Mutex<FileReplacement?>
   private let preparation: TablePreparation
+  /// Throws if another process has saved the file since, whose save would be lost.
+  private let check: @Sendable () throws -> Void
   private let note: @Sendable () -> Void
 
-  init(_ replacement: sending FileReplacement, _ preparation: TablePreparation, _ note: @escaping @Sendable () -> Void) {
+  init(
+    _ replacement: sending FileReplacement, _ preparation: TablePreparation, _ check: @escaping @Sendable () throws -> Void,
+    _ note: @escaping @Sendable () -> Void
+  ) {
     self.replacement = Mutex(replacement)
     self.preparation = preparation
+    self.check = check
     self.note = note
   }
 
   deinit { abort() }
 
-  func commit() -> SaveReceipt {
+  func commit() throws -> SaveReceipt {
+    do { try check() } catch {
+      abort()
+      throw error
+    }
     note()
     preparation.publish()
     releaseLock()

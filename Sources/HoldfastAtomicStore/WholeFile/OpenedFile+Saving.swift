@@ -10,7 +10,8 @@ extension OpenedFile {
 
   private func prepareSave(_ request: SaveRequest, _ requestOptions: RequestOptions) throws -> any PreparedSave {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
-    let replacement = try begin(requestOptions)
+    let replacement = try begin(requestOptions), count = tables.replacementCount
+    let check: @Sendable () throws -> Void = { [self] in try namingFile { try tables.checkNotReplaced(since: count) } }
     var files: ExternalDataSave?
     do {
       files = try writeFiles(request)
@@ -18,7 +19,7 @@ extension OpenedFile {
       replacement.waitsForDisk = files?.touchesFiles ?? false
       let request = files?.request ?? request
       if files?.touchesFiles != true, let (preparation, note) = try deferral(of: request) {
-        return DeferredSave(replacement, preparation, note)
+        return DeferredSave(replacement, preparation, check, note)
       }
       let base = try tables.source.generation()
       let preparation = try namingFile { try prepareTables(request) }
@@ -31,7 +32,7 @@ extension OpenedFile {
         note(header, history)
       }
       let parts = try write(StoreImage(header: header, generation: preparation.next, history: history), to: replacement)
-      return WholeFileSave(replacement, files, SaveReceipt(state: token?.stateToken(tables.schema.identity))) { [self] bytes in
+      return WholeFileSave(replacement, files, SaveReceipt(state: token?.stateToken(tables.schema.identity)), check) { [self] bytes in
         note(preparation.next, bytes, parts)
       }
     } catch {
@@ -78,7 +79,7 @@ extension OpenedFile {
   func rewrite(_ change: (inout Written) throws -> Bool) throws { try usingRows { try rewriteFile(change) } }
 
   private func rewriteFile(_ change: (inout Written) throws -> Bool) throws {
-    let replacement = try begin()
+    let replacement = try begin(), count = tables.replacementCount
     do {
       var changed = written.withLock { $0 }
       guard try change(&changed) else { return replacement.abort() }
@@ -87,6 +88,7 @@ extension OpenedFile {
       let generation = try tables.source.generation()
       let parts = try write(StoreImage(header: header, generation: generation, history: history), to: replacement)
       defer { note(generation, replacement.committed, parts) }
+      try namingFile { try tables.checkNotReplaced(since: count) }
       try replacement.commit()
     } catch {
       replacement.abort()

@@ -12,16 +12,19 @@ final class WholeFileSave: PreparedSave {
   private let replacement: Mutex<FileReplacement?>
   private let files: ExternalDataSave?
   private let receipt: SaveReceipt
+  /// Throws if another process has saved the file since, whose save would be lost.
+  private let check: @Sendable () throws -> Void
   /// Records the bytes of the current file; nil if the previous file is still in place.
   private let note: @Sendable (FileBytes?) -> Void
 
   init(
     _ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ receipt: SaveReceipt,
-    _ note: @escaping @Sendable (FileBytes?) -> Void
+    _ check: @escaping @Sendable () throws -> Void, _ note: @escaping @Sendable (FileBytes?) -> Void
   ) {
     self.replacement = Mutex(replacement)
     self.files = files
     self.receipt = receipt
+    self.check = check
     self.note = note
   }
 
@@ -35,6 +38,7 @@ final class WholeFileSave: PreparedSave {
           note(ending.committed)
           replacement = nil
         }
+        try check()
         try ending.commit()
       }
     } catch {
