@@ -127,15 +127,15 @@ public final class DurableFile: Sendable {
   /// - Parameters:
   ///   - expectedByteCount: The approximate size of the new contents, so that space is reserved before writing. Defaults to nil.
   ///   - operation: The current operation as a verb phrase, for error messages.
-  ///   - request: The options of the request, whose deadline also limits the wait for the lock. Defaults to none.
+  ///   - request: The options of the request, whose deadline and cancellation also limit the wait for the lock. Defaults to none.
   /// - Throws: ``/HoldfastStore/StoreError``: `locked` if another process holds the lock longer than the timeout, `timedOut` if it holds it
-  ///   until the deadline, `readOnly`, `notPermitted`, `notAStore` if the path is no longer a regular file.
+  ///   until the deadline, `cancelled`, `readOnly`, `notPermitted`, `notAStore` if the path is no longer a regular file.
   public func beginReplacing(
     expectedByteCount: Int64? = nil, operation: String = "save the store", request: RequestOptions = .none
   ) throws(StoreError) -> sending FileReplacement {
     let folder = try writableFolder(operation), lock: WriterLock
     do throws(StoreError) {
-      lock = try WriterLock(folder, timeout: lockTimeout(request), options, operation: operation)
+      lock = try writerLock(folder, request, operation)
     } catch {
       if error.code == .locked && request.deadline != nil { try request.check(operation) }
       throw error
@@ -146,6 +146,24 @@ public final class DurableFile: Sendable {
     return FileReplacement(
       of: self, folder: folder, lock: lock, present: present, foundChange: change, expectedByteCount: expectedByteCount,
       operation: operation)
+  }
+
+  /// Takes the writer lock. Waits in short steps if the request can be cancelled, because the system's call can't be.
+  private func writerLock(_ folder: OpenFolder, _ request: RequestOptions, _ operation: String) throws(StoreError) -> WriterLock {
+    let timeout = lockTimeout(request)
+    guard let cancellation = request.cancellation else {
+      return try WriterLock(folder, timeout: timeout, options, operation: operation)
+    }
+    let end = ContinuousClock.now + timeout, step = Duration.milliseconds(50)
+    while true {
+      if cancellation.isCancelled { try request.check(operation) }
+      let left: Duration = end - .now, isLast = left <= step
+      do throws(StoreError) {
+        return try WriterLock(folder, timeout: isLast ? left : step, options, operation: operation)
+      } catch {
+        if isLast || error.code != .locked { throw error }
+      }
+    }
   }
 
   /// How long a request waits for the lock.

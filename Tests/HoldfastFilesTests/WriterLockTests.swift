@@ -2,6 +2,7 @@ import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 /// The lock file is the one that has the name now, also if another program removes it.
@@ -41,6 +42,35 @@ import Testing
     try file.replace([1])
     file.close()
     #expect(fileSystem.disk.openCount == 0)
+  }
+
+  /// The bug: closing a store waited until its watch had got the lock of another process.
+  @Test func aRequestThatIsCancelledStopsWaitingForTheLock() async throws {
+    let fileSystem = CountingFileSystem(), cancellation = RequestCancellation()
+    let file = try DurableFile(path: "/store", options: DurableFileOptions(lockTimeout: .seconds(3600), fileSystem: fileSystem))
+    let first = try file.beginReplacing()
+    async let waiting = onThread {
+      storeError { try file.beginReplacing(request: RequestOptions(cancellation: cancellation)) }?.code == .cancelled
+    }
+    #expect(await eventually { fileSystem.lockCount.withLock { $0 > 1 } })
+    cancellation.cancel()
+    #expect(try await waiting)
+    first.abort()
+    try file.replace([1])
+    file.close()
+    #expect(fileSystem.disk.openCount == 0)
+  }
+
+  /// Counts the attempts to get the lock.
+  private final class CountingFileSystem: ForwardingFileSystem {
+    let disk = SimulatedFileSystem()
+    var base: any StoreFileSystem { disk }
+    let lockCount = Mutex(0)
+
+    func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
+      lockCount.withLock { $0 += 1 }
+      try base.lock(file, timeout: timeout)
+    }
   }
 
   @Test func aLockFileThatIsAlwaysRemovedIsARetryableErrorAfterTheTimeout() throws {

@@ -100,8 +100,10 @@ extension OpenedFile {
   /// Begins to load and report each version that another process saves.
   func reportOthers() throws {
     // If the file can't be loaded now, a later look or the next save finds the version.
+    let options = RequestOptions(cancellation: cancellation)
     let watch = try FileWatch(
-      path: file.path, find: { [weak self] in (try? self?.loadCurrentVersion()) ?? nil }, report: { [weak self] in self?.report($0) })
+      path: file.path, find: { [weak self] in (try? self?.loadCurrentVersion(options)) ?? nil },
+      report: { [weak self] in self?.report($0) })
     self.watch.withLock { $0 = watch }
   }
 
@@ -109,7 +111,7 @@ extension OpenedFile {
   ///
   /// Other processes can save meanwhile: the lock is taken only to adopt what was read, unless that fails twice.
   ///
-  /// - Parameter request: The options of the request, whose deadline limits the wait for the lock. Defaults to none.
+  /// - Parameter request: The options of the request, whose deadline and cancellation limit the wait for the lock. Defaults to none.
   /// - Returns: The changes for ``report(_:)``; nil if there are none.
   func loadCurrentVersion(_ request: RequestOptions = .none) throws -> StoreChange? {
     if tables.isReadOnly { return try loading.withLock { _ in try loadReadOnly() } }

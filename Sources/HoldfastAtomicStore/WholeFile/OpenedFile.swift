@@ -28,6 +28,8 @@ final class OpenedFile: Sendable {
 
   /// Reports saves of other processes; nil if that isn't wanted.
   let watch = Mutex<FileWatch?>(nil)
+  /// Cancels the look of the watch that is in progress when the store is closed.
+  let cancellation = RequestCancellation()
   /// Held while a read-only store loads a version that another process has saved.
   let loading = Mutex(())
 
@@ -88,6 +90,8 @@ final class OpenedFile: Sendable {
   }
 
   func close() {
+    // A look may be waiting for the lock of another process.
+    cancellation.cancel()
     watch.withLock { $0?.cancel() }
     remember(.none)
     tables.close()
