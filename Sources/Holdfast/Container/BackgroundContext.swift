@@ -52,6 +52,9 @@ public actor BackgroundContext {
   /// Nest calls of several contexts in the same order everywhere. If a thread calls `b.performAndWait` within `a.performAndWait` while
   /// another thread calls `a.performAndWait` within `b.performAndWait`, both wait forever.
   ///
+  /// On Linux, calls that are nested in more than 255 contexts can wait forever for a thread: return from each call before the next one, or use
+  /// ``perform(_:)``.
+  ///
   /// - Throws: the closure's error.
   public nonisolated func performAndWait<Result: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> Result) rethrows -> Result {
     if executor.isOnQueue { return try assumeIsolated { try body($0.context) } }
