@@ -63,6 +63,24 @@ import Testing
     database.close()
   }
 
+  /// SQLite ends the transaction of a snapshot then. The bug: further requests read the latest commit.
+  @Test func aSnapshotThatCannotBeReadEnds() throws {
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("former")]])
+    let view = try tested.store.beginRead(.snapshot), session = try #require(view as? SQLiteReadView)
+    // The first request reads the schema.
+    #expect(try tested.all("Person", in: view).isEmpty)
+    try tested.insert("Company", [["name": .string("latest")]])
+    try session.read("test", needsTransaction: false, .none) { connection in
+      try failing(connection, SQLITE_FCNTL_JOURNAL_POINTER, short: false) {
+        #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .inputOutput)
+      }
+    }
+    for _ in 0..<2 { #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .notOpen) }
+    view.end()
+    #expect(try tested.all("Company", in: try tested.store.beginRead(.snapshot)).count == 2)
+  }
+
   @Test func aLogIsLeftAloneIfItsIndexCannotBeOpenedOrIfItIsAnother() throws {
     let log = folder.file() + "-wal", index = folder.file() + "-shm"
     TestFile.write([1, 2, 3], to: log)

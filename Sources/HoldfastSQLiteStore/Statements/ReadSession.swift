@@ -89,6 +89,8 @@ final class SQLiteReadView: ReadView {
     if hasEnded.load(ordering: .acquiring) { throw ended(operation) }
     guard let session else { return try readLatest(operation, needsTransaction, options, body) }
     let result = try session.use { connection in
+      // After an error of the disk or of memory, SQLite has ended the transaction. A read would begin another one, of the latest commit.
+      if !connection.isInTransaction && !connection.isClosed { throw lost(operation) }
       connection.operation = operation
       let result = try store.counting(connection) { try connection.state.watch.obeying(options) { try body(connection) } }
       try connection.state.checkNotOutdated()
@@ -111,6 +113,12 @@ final class SQLiteReadView: ReadView {
         return result
       }
     }
+  }
+
+  private func lost(_ operation: String) -> StoreError {
+    StoreError(
+      .notOpen, operation: operation, path: store.path,
+      reason: "The read view ended when the disk or the memory failed. Begin another one, or pin the context to the current generation.")
   }
 
   private func ended(_ operation: String) -> StoreError {
