@@ -26,7 +26,6 @@ extension ContextCore {
     try settleUncertainSave()
     if merging.inbox != nil { try mergeWaitingChanges() }
     if changes.isEmpty { return tellChanges() }
-    // Delete rules, validation and conflicts must not miss what others have saved.
     leaveGeneration()
     try refuseUnreadValues()
     var (calledCount, removalCount) = (0, changes.removalCount)
@@ -37,6 +36,9 @@ extension ContextCore {
     while true {
       // Objects that were awakened after an attempt may have saved the context or rolled it back.
       if changes.removalCount != removalCount { (calledCount, removalCount) = (0, changes.removalCount) }
+      // Delete rules, validation and conflicts must not miss what others have saved. Such objects may have begun a generation, which
+      // wouldn't contain what this attempt saves.
+      leaveGeneration()
       let operation = SaveOperation(self, calledCount: calledCount, options: options)
       do {
         try whileSaving {
@@ -47,6 +49,7 @@ extension ContextCore {
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if overwritten == nil { limit = max(limit, changes.objects.count { $0.isInserted }) }
         if retryCount == limit { throw error }
+        leaveGeneration()
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
         overwritten = changed.union(try resolve(error, merging.policy, overwritten: changed))
         retryCount += 1

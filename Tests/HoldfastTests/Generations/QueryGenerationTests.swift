@@ -137,6 +137,38 @@ import Testing
     #expect(try namesOfDogs(context) == ["Changed", "Max", "Rex"])
   }
 
+  /// Counts all dogs when it gets its row.
+  private final class Counter: ManagedObject {
+    override class var entityName: String { "Dog" }
+    override func awakeFromFetch() { _ = try? managedObjectContext.count(for: FetchRequest<Counter>()) }
+  }
+
+  /// The save reads a fault whose links have changed. The object is awakened when the save has found a conflict.
+  ///
+  /// The bug: the object's request began the generation that the context then read, without what the save saved afterwards.
+  @Test(arguments: stores) func aSaveThatResolvesAConflictLeadsToTheNewestGeneration(_ store: TestStore) throws {
+    let place = try store.makePlace(classes: [Counter.self]), theirs = try ManagedObjectContext(coordinator: place.coordinator())
+    let dogs = try (0..<2).map { number in
+      let dog = try theirs.insert(entityNamed: "Dog")
+      try dog.setValue(.string("dog \(number)"), forKey: "name")
+      return dog
+    }
+    try theirs.save()
+    let ours = try place.context()
+    ours.mergePolicy = .mergeByPropertyObjectTrump
+    try ours.setQueryGeneration(from: .current)
+    let read = try ours.existingObject(with: dogs[0].objectID), fault = try ours.object(with: dogs[1].objectID)
+    try dogs[0].setValue(.string("theirs"), forKey: "name")
+    try theirs.save()
+    try read.setValue(.int16(9), forKey: "age")
+    try fault.toMany(forKey: "friends").insert(read)
+    try ours.insert(entityNamed: "Dog").setValue(.string("new"), forKey: "name")
+    #expect(fault.isFault)
+    try ours.save()
+    #expect(!fault.isFault && !ours.hasChanges && ours.queryGenerationToken == .current)
+    #expect(try ours.count(for: FetchRequest<Counter>()) == 3)
+  }
+
   @Test(arguments: stores) func mergedChangesLeadToTheNewestGeneration(_ store: TestStore) throws {
     let kennels = try Kennels(store), context = kennels.ours
     try context.setQueryGeneration(from: .current)
