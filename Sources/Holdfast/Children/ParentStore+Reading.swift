@@ -63,7 +63,7 @@ extension ParentStore {
         } else {
           unknown.append(key)
         }
-      } else if parent.readsNewest {
+      } else {
         // Others may have inserted an object again whose deletion the parent has saved. The sink then shows it again.
         unknown.append(key)
       }
@@ -240,9 +240,7 @@ private final class StoredRowsOfParent: RowSink {
     let entity = try parent.persistentStoreCoordinator.checkedEntityIndex(of: batch), root = parent.graph.entities[entity].root
     let run = RowRun(batch: batch, rows: rows)
     // Others have inserted objects again that the parent has deleted.
-    if parent.readsNewest {
-      parent.showAgain(entity, Set((0..<run.count).map { run.pointer($0).key }.filter { parent.isDeleted(entity, $0) }))
-    }
+    parent.showAgain(entity, Set((0..<run.count).map { run.pointer($0).key }.filter { parent.isDeleted(entity, $0) }))
     let links = DeletedLinks(parent, entity)
     let isChanged = (0..<run.count).contains { position in
       let row = run.pointer(position)

@@ -283,6 +283,31 @@ import Testing
     #expect(try namesOfDogs(child) == ["Fido", "Rex"])
   }
 
+  /// The bug: lists of the pinned context hid the object, and so did its fetches if it had unsaved changes.
+  @Test(arguments: stores, MergeLinkTests.Finding.allCases)
+  func aLaterGenerationHasWhatOthersHaveInsertedAgain(_ store: TestStore, _ finding: MergeLinkTests.Finding) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    kennels.theirs.mergePolicy = .mergeByPropertyObjectTrump
+    let theirRex = try #require(try kennels.theirs.one(Dog.self) { $0.name == "Rex" })
+    #expect(theirRex.age == 5)
+    try context.setQueryGeneration(from: .current)
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
+    context.delete(try #require(try context.one(Dog.self) { $0.name == "Rex" }))
+    try context.save()
+    #expect(try ann.dogs.map(\.name) == ["Fido"] && namesOfDogs(context) == ["Fido"])
+    theirRex.age = 9
+    try kennels.theirs.save()
+    #expect(try ann.dogs.map(\.name) == ["Fido"] && namesOfDogs(context) == ["Fido"])
+    try context.setQueryGeneration(from: .current)
+    if finding == .overlaidFetch { context.dog("Zoe", age: 1) }
+    let child = ManagedObjectContext(parent: context), names = try namesOfDogs(finding == .childFetch ? child : context)
+    #expect(names.filter { $0 != "Zoe" } == ["Fido", "Rex"] && ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+    let found = ann.dogs.first { $0.name == "Rex" }, rex = try #require(found)
+    rex.age = 10
+    try context.save()
+    #expect(try kennels.place.context().one(Dog.self) { $0.name == "Rex" }?.age == 10)
+  }
+
   /// The deletion isn't saved, so it is a change like others.
   @Test(arguments: stores) func aFormerGenerationDoesNotHaveWhatTheContextIsDeleting(_ store: TestStore) throws {
     let kennels = try Kennels(store), context = kennels.ours

@@ -185,9 +185,11 @@ extension ContextCore {
     return known
   }
 
-  /// Shows objects again that this context has deleted, and that others have inserted again since: they have newest rows.
+  /// Shows objects again that this context has deleted, and that others have inserted again since.
+  ///
+  /// A pinned context reads a generation from after the deletions, unless it is pinned to a former one, which shows all of them again.
   func showAgain(_ group: RowGroup) {
-    if deletions.isEmpty(root: graph.entities[group.entity].root) || !readsNewest { return }
+    if deletions.isEmpty(root: graph.entities[group.entity].root) { return }
     var keys: Set<ObjectKey> = []
     group.forEachRow { _, row in if isDeleted(group.entity, row.key) { keys.insert(row.key) } }
     showAgain(group.entity, keys)

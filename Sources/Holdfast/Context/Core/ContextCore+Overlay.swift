@@ -137,8 +137,6 @@ extension ContextCore {
       {
         return
       }
-      // Objects that this context has deleted have a row only in a pinned generation, or if others have inserted them again.
-      if !readsNewest && isDeleted(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
     let stores = storeCoordinator.storeSet
