@@ -80,7 +80,10 @@ extension ContextCore {
     let unknown = existing.filter { registered(entity, $0) == nil }
     var entities: [ObjectKey: EntityIndex] = [:]
     for window in unknown.windows(of: RowGroup.size) {
-      try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers).forEach { batch, index in
+      // Without a save, a pinned context has the objects of its generation.
+      let rows = try persistentStoreCoordinator.rows(
+        FaultRequest(entity: entity, keys: Array(window)), in: pinnedStores(), requests.ofOthers)
+      try rows.forEach { batch, index in
         entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)
       }
     }

@@ -91,6 +91,29 @@ import Testing
     #expect(pinned == unpinned, "pinned: \(pinned); unpinned: \(unpinned)")
   }
 
+  /// The bug: only the row determines the entity, and it was looked for in the newest generation.
+  @Test(arguments: stores) func aHandlerReceivesTheObjectsOfTheGenerationThatLoseADeletedOne(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Owner", relationships: [.toMany("pets", to: "Pet", inverse: "owner")]),
+      EntityDescription("Pet", relationships: [.toOne("owner", to: "Owner", inverse: "pets")]),
+      EntityDescription("Cat", superentity: "Pet"),
+    ])
+    let place = try store.makePlace(model: model, classes: []), ours = try place.context(), theirs = try place.context()
+    let owner = try theirs.insert(entityNamed: "Owner"), cat = try theirs.insert(entityNamed: "Cat")
+    try cat.setValue(.objectID(owner.objectID), forKey: "owner")
+    try theirs.save()
+    let id = cat.objectID
+    try ours.setQueryGeneration(from: .current)
+    theirs.delete(cat)
+    try theirs.save()
+    var updated: [ManagedObjectID] = []
+    let observation = ours.onChange { _, changes in updated += changes.updated }
+    ours.delete(try ours.existingObject(with: owner.objectID))
+    try ours.processPendingChanges()
+    #expect(updated == [id])
+    withExtendedLifetime(observation) {}
+  }
+
   // MARK: Going on to the newest generation
 
   @Test(arguments: stores) func savedChangesLeadToTheNewestGeneration(_ store: TestStore) throws {
