@@ -62,11 +62,11 @@ extension ManagedObjectContext {
   ///   - timeLimit: How long a new generation lasts. After it, requests throw ``PersistenceError/Code/expiredGeneration``, and for faults that
   ///     can't be read, ``faultErrorPolicy`` applies. It is ignored for the token of a generation that another context has begun, until the
   ///     context reads a new one. Defaults to nil, for no limit.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if a store has no snapshots, with `tooManyReadViews` if a store has
-  ///   too many, and other errors of beginning one. ``PersistenceError`` with code ``PersistenceError/Code/expiredGeneration`` or, for a token
-  ///   of another coordinator, ``PersistenceError/Code/invalidRequest``. The context then continues to read what it read before. But if a
-  ///   store has too many snapshots, the context's own generation is released first to make room. It then ends, unless a token or another
-  ///   context keeps it. Nil never throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if a store has no snapshots or the context is a child, with
+  ///   `tooManyReadViews` if a store has too many, and other errors of beginning one. ``PersistenceError`` with code
+  ///   ``PersistenceError/Code/expiredGeneration`` or, for a token of another coordinator, ``PersistenceError/Code/invalidRequest``. The
+  ///   context then continues to read what it read before. But if a store has too many snapshots, the context's own generation is released
+  ///   first to make room. It then ends, unless a token or another context keeps it. Nil never throws.
   public func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration? = nil) throws {
     try core.setQueryGeneration(from: token, timeLimit: timeLimit)
   }

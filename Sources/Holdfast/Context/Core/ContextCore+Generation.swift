@@ -12,20 +12,21 @@ extension ContextCore {
   func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration?) throws {
     checkIsolation()
     precondition(!saving.isInProgress, "A context was pinned in a callback of its own save or merge.")
-    if let views = token?.views {
+    // The store of a child has no snapshots. It would ignore views of its parent's stores.
+    let former = parent == nil ? token?.views : nil
+    if let views = former {
       guard views.places === places else {
         throw PersistenceError(
           .invalidRequest, reason: "The token of the generation is of another coordinator. Use a token of a context of this one.")
       }
       if views.hasEnded { throw views.expired }
     }
-    let views = try token.map { try $0.views ?? beginGeneration(timeLimit) }
+    let views = try token.map { _ in try former ?? beginGeneration(timeLimit) }
     reading.setPin(views.map { GenerationPin(views: $0, timeLimit: timeLimit) })
     forgetMissing()
     // A former generation contains objects that the context has deleted since.
-    let isFormer = token?.views != nil
-    if isFormer { showAllAgain() }
-    updateChildren(isFormer: isFormer)
+    if former != nil { showAllAgain() }
+    updateChildren(isFormer: former != nil)
   }
 
   /// Begins a generation. If there are too many, releases the context's own one first.
