@@ -52,8 +52,8 @@ public actor BackgroundContext {
   /// Nest calls of several contexts in the same order everywhere. If a thread calls `b.performAndWait` within `a.performAndWait` while
   /// another thread calls `a.performAndWait` within `b.performAndWait`, both wait forever.
   ///
-  /// On Linux, calls that are nested in more than 255 contexts can wait forever for a thread: return from each call before the next one, or use
-  /// ``perform(_:)``.
+  /// On Linux, calls that are nested in more than 255 contexts can wait forever for a thread: return from each call before the next one,
+  /// or use ``perform(_:)``.
   ///
   /// - Throws: the closure's error.
   public nonisolated func performAndWait<Result: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> Result) rethrows -> Result {

@@ -48,8 +48,8 @@ extension ManagedObjectContext {
   ///   makes the log longer. The store logs a warning when the log has 8 times the length of `SQLiteStoreOptions.checkpointPages`, and each
   ///   time that it has doubled. A store has at most `SQLiteStoreOptions.maximumSnapshots` generations at a time, which defaults to 4.
   ///   Beginning another throws `tooManyReadViews`, also if a later request begins it.
-  /// - If the disk or the memory fails during a request, the generation of a SQLite store ends. Requests then throw `notOpen` until the context
-  ///   reads another generation.
+  /// - If the disk or the memory fails during a request, the generation of a SQLite store ends. Requests then throw `notOpen` until the
+  ///   context reads another generation.
   /// - A SQLite store without a write-ahead log (`JournalMode.delete`) can't commit while a generation lasts: saves of other contexts fail with
   ///   `locked`.
   /// - Contexts pinned to one generation read one after the other. Waiting for another request isn't interrupted by a time limit of the
