@@ -130,6 +130,32 @@ import Testing
     #expect((other.faultError as? PersistenceError)?.code == .missingObject)
   }
 
+  /// The bug: the save succeeded. SQLite lost the link, and other stores kept a link to a missing object.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy?.none, .storeTrump, .objectTrump, .overwrite, .rollback])
+  func anObjectThatOthersHaveDeletedIsAConflictIfItIsAddedWithoutInverse(_ store: TestStore, _ policy: MergePolicyTests.Policy?) throws {
+    let place = try place(store), setup = try place.context()
+    _ = try (make("Team", "Reds", setup), make("Player", "Ann", setup), make("Player", "Bob", setup))
+    try setup.save()
+    let (ours, theirs) = (try place.context(), try place.context())
+    if let policy { ours.mergePolicy = policy.policy }
+    let (team, ann, bob) = (try named("Team", "Reds", ours), try named("Player", "Ann", ours), try named("Player", "Bob", ours))
+    theirs.delete(try named("Player", "Ann", theirs))
+    // A change of the object isn't a conflict, because its row doesn't contain the link.
+    try named("Player", "Bob", theirs).setValue(.string("Rob"), forKey: "name")
+    try theirs.save()
+    try team.toMany(forKey: "players").formUnion([ann, bob])
+    if policy == nil {
+      let error = try #require(throws: PersistenceError.self) { try ours.save() }
+      #expect(error.code == .conflict && error.objectIDs == [ann.objectID] && ours.hasChanges)
+      try ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    }
+    try ours.save()
+    #expect(try names(team, "players") == ["Bob"] && !ours.hasChanges)
+    #expect(try names(named("Team", "Reds", place.context()), "players") == ["Rob"])
+    try place.close()
+    #expect(try names(named("Team", "Reds", place.context()), "players") == ["Rob"])
+  }
+
   @Test(arguments: TestStore.withChild) func deleteRulesHoldWithoutInverse(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     let reds = try make("Team", "Reds", context), cup = try make("Trophy", "Cup", context), debt = try make("Trophy", "Debt", context)

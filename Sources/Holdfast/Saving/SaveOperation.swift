@@ -126,6 +126,7 @@ final class SaveOperation {
     if let plan = context.graph.derivations, plan.followingCount > 0 { for part in parts { try part.store.loadOtherSaves(options) } }
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
+    try checkAddedDestinations()
     try namingAllConflicts { try checkAndCommit() }
     publishToCache()
     announce()

@@ -267,8 +267,8 @@ final class Deriving {
     }
   }
 
-  /// Whether links can reference missing objects: a deletion with the no-action rule leaves them, and without an inverse, a context can link
-  /// an object that another one has deleted.
+  /// Whether links can reference missing objects: a deletion with the no-action rule leaves them. Without an inverse, a context can link
+  /// an object that another one has deleted, and the save finds out only later.
   private func leavesDanglingLinks(_ aggregate: DerivationPlan.Aggregate) -> Bool {
     aggregate.relationship.isManyToMany && aggregate.inverse.map { $0.deleteRule == .noAction } ?? true
   }
