@@ -55,7 +55,10 @@ struct XMLRowNotes {
   }
 
   private mutating func readOrders(_ reader: inout NumberReader) -> Bool {
-    guard let place = reader.count(), let sources = reader.count(), orders[place] == nil else { return false }
+    // An index isn't a number of items, so the notes may have fewer bytes.
+    guard let place = reader.unsigned().flatMap({ Int(exactly: $0) }), let sources = reader.count(), orders[place] == nil else {
+      return false
+    }
     orders[place] = [:]
     var source: ObjectKey = 0
     for _ in 0..<sources {

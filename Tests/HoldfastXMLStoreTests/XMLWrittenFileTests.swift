@@ -20,6 +20,30 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// The bug: the file was damaged, because the relationship's index was greater than the number of bytes in the notes.
+  @Test func theOrderOfOneOfManyOrderedRelationshipsComesBack() throws {
+    let lists = (10..<60).map { RelationshipDescription.toMany("list\($0)", to: "Item", inverse: nil, isOrdered: true) }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Owner", relationships: lists), EntityDescription("Item", attributes: [AttributeDescription("name", .string)]),
+    ])
+    var context = try file.context(model)
+    let list = try context.insert(entityNamed: "Owner").ordered(forKey: "list59")
+    for name in ["a", "b"] {
+      let item = try context.insert(entityNamed: "Item")
+      try item.setValue(.string(name), forKey: "name")
+      list.append(item)
+    }
+    try context.save()
+    list.move(from: 1, to: 0)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    context = try file.context(model)
+    let owner = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Owner")).first)
+    let names = try owner.ordered(forKey: "list59").map { try $0.value(forKey: "name").storeValue }
+    #expect(names == [.string("b"), .string("a")])
+    try context.persistentStoreCoordinator.close()
+  }
+
   @Test func theObjectsLookAsCoreDataWritesThem() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
