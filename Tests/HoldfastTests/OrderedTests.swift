@@ -259,6 +259,47 @@ final class Genre: ManagedObject {
     #expect(try titles(album("A", place.context())) == "ab")
   }
 
+  /// Another program has linked the objects without order keys. A save that fails assigns some to them.
+  ///
+  /// The bug: if the next save didn't need any, they counted as saved. An object that was inserted between the others then came first.
+  @Test(arguments: TestStore.allCases) func orderKeysOfAFailedSaveAreAssignedAgain(_ store: TestStore) throws {
+    let place = try place(store), setup = try place.context(), saved = try album("A", setup)
+    func genre(_ name: String, _ context: ManagedObjectContext) -> Genre {
+      let genre = context.insert(Genre.self)
+      genre.name = name
+      return genre
+    }
+    let genres = [genre("x", setup), genre("y", setup)]
+    _ = try album("B", setup)
+    try setup.save()
+    let naming = try #require(Self.model.entities.flatMap(\.ownRelationships).first { $0.storesLinks })
+    var changes = SaveRequest.LinkChanges(entity: naming.entityIndex, relationship: naming.index)
+    let isFromAlbum = naming.entityIndex == saved.entity.index
+    changes.added = genres.map { genre in
+      let (source, target) = isFromAlbum ? (saved.objectKey, genre.objectKey) : (genre.objectKey, saved.objectKey)
+      return SaveRequest.Link(source: source, target: target)
+    }
+    let opened = try #require(setup.persistentStoreCoordinator.storeSet.store(ofKey: saved.objectKey))
+    try opened.store.prepare(SaveRequest(links: [changes]), options: .none).commit()
+    let ours = try place.context(), theirs = try place.context(), (a, b) = (try album("A", ours), try album("B", ours))
+    func names(_ album: Album) -> String { album.genres.map(\.name).joined() }
+    #expect(names(a) == "xy")
+    // The save fails because of the other album.
+    try album("B", theirs).name = "theirs"
+    try theirs.save()
+    let new = genre("new", ours)
+    a.genres.append(new)
+    b.name = "ours"
+    #expect(try #require(throws: PersistenceError.self) { try ours.save() }.objectIDs == [b.objectID])
+    try ours.refresh(b, mergeChanges: false)
+    ours.delete(new)
+    try ours.save()
+    a.genres.insert(genre("z", ours), at: 1)
+    try ours.save()
+    #expect(names(a) == "xzy")
+    #expect(try names(album("A", place.context())) == "xzy")
+  }
+
   @Test(arguments: TestStore.withChild) func deletedObjectsLeaveTheOrderOfTheOthers(_ store: TestStore) throws {
     let place = try filled(store), context = try place.context()
     let album = try album("A", context)

@@ -342,6 +342,9 @@ final class OrderedList {
     return changed
   }
 
+  /// Forgets the order keys that a save has assigned, because they aren't saved.
+  func forgetAssigned() { assigned = nil }
+
   /// All keys in order, including hidden ones, with their order keys. Those without one get what ``assignOrders()`` would assign.
   func orderedEntries() -> [Entry] {
     let before = assigned

@@ -298,9 +298,13 @@ extension StoreChanges {
     let index = relationship.toManyIndex, checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
     func add(_ object: ManagedObject) {
-      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship),
-        let list = object.orderedList(index)
-      else { return }
+      guard let states = object.toMany else { return }
+      guard object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship), let list = object.orderedList(index)
+      else {
+        // A save that failed may have assigned some, which this one doesn't send.
+        states[index].order?.forgetAssigned()
+        return
+      }
       let source = permanent(object.objectKey), changed = list.assignOrders()
       let sendsAll = context.parent != nil && !changed.isEmpty
       let orders = sendsAll ? (list.assigned ?? []).map { (key: $0.key, order: $0.order) } : changed
