@@ -176,6 +176,27 @@ final class Genre: ManagedObject {
     #expect(tracks.isEmpty)
   }
 
+  /// The bug: each change moved the other objects to other positions. So every second object was skipped, and the last position had none.
+  @Test(arguments: TestStore.withChild) func theObjectsOfASliceCanBeDeletedAndMovedDuringIteration(_ store: TestStore) throws {
+    let place = try filled(store, "abcdefgh"), context = try place.context(), album = try album("A", context), tracks = album.tracks
+    for track in tracks.prefix(2) { context.delete(track) }
+    #expect(titles(album) == "cdefgh")
+    for track in tracks.dropFirst(4) { tracks.remove(track) }
+    #expect(titles(album) == "cdef")
+    for track in tracks[1..<3] {
+      tracks.move(from: 3, to: 0)
+      track.title += "!"
+    }
+    #expect(titles(album) == "e!fcd!")
+    let first = tracks.prefix(1), new = track("x", context)
+    tracks.insert(new, at: 0)
+    #expect(first.map(\.title) == ["e!"] && first.indices == 0..<1 && tracks[0] === new && tracks[...0].first === new)
+    for track in tracks.suffix(2) { track.album = nil }
+    try context.save()
+    #expect(titles(album) == "xe!f" && tracks[3...].isEmpty)
+    #expect(try titles(self.album("A", place.context())) == "xe!f")
+  }
+
   @Test(arguments: TestStore.withChild) func objectsThatAreSetFromTheOtherSideComeLast(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context(), album = try album("A", context)

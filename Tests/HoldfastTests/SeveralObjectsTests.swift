@@ -112,7 +112,7 @@ import Testing
     try scene.becomes("")
   }
 
-  /// A slice is a view of the relationship, and its objects are removed while they are moved.
+  /// The objects of a slice are removed from its relationship while they are moved.
   @Test(arguments: TestStore.withChild) func partsOfARelationshipMoveToAnother(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     let other = scene.context.insert(Album.self)

@@ -6,6 +6,8 @@ import HoldfastStore
 /// at once. The first read sends one store request for all siblings, like ``ToMany``. Objects added from the other side are
 /// appended. Objects being deleted aren't included.
 ///
+/// A slice, such as `dog.walks.dropFirst(3)`, keeps its objects: you can delete or move them while you iterate over it.
+///
 /// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an
 /// element at two positions. It has its own methods with the same names for moving objects.
 ///
@@ -27,6 +29,8 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
 
   let owner: ManagedObject
   let index: Int
+  /// The objects of a slice, whose base this is; nil for the relationship itself.
+  var slice: OrderedSlice?
 
   private var context: ContextCore { owner.context }
   private var destination: EntityIndex { owner.plan.toMany[index].destination }
@@ -77,7 +81,7 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
 
   /// Appends several objects, each like ``append(_:)``. The objects may be from this relationship or another one.
   public func append(contentsOf objects: some Sequence<Destination>) {
-    // A slice of a relationship shows the current state, which the first append may change.
+    // A view of a relationship, such as a reversed one, shows the current state, which the first append may change.
     for object in Array(objects) { append(object) }
   }
 
@@ -192,16 +196,51 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   }
 }
 
+/// The objects that a slice of an ordered relationship had when it was created.
+final class OrderedSlice {
+  let positions: Range<Int>
+  let objects: [ManagedObject]
+
+  init(_ positions: Range<Int>, _ objects: [ManagedObject]) { (self.positions, self.objects) = (positions, objects) }
+}
+
 extension OrderedToMany: RandomAccessCollection {
   /// 0.
   public var startIndex: Int { 0 }
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
-  public var endIndex: Int { OrderedToMany.count(of: targets) }
+  public var endIndex: Int {
+    let count = OrderedToMany.count(of: targets)
+    // A slice has the positions of its objects, also if there are fewer objects now.
+    return slice.map { Swift.max($0.positions.upperBound, count) } ?? count
+  }
+
+  /// The objects at some positions. Sends the requests of an iteration over them. The slice keeps them, also if their positions change.
+  public subscript(bounds: Range<Int>) -> Slice<OrderedToMany> {
+    let targets = targets, count = OrderedToMany.count(of: targets)
+    precondition(
+      bounds.lowerBound >= 0 && bounds.upperBound <= count,
+      "Positions \(bounds) of an ordered relationship of \(count) objects were requested.")
+    var iterator = TargetIterator(owner, index, over: OrderedToMany.keys(at: bounds, in: targets)), objects: [ManagedObject] = []
+    // An object that gets its row may delete others.
+    while let object = iterator.next() { objects.append(object) }
+    let positions = bounds.lowerBound..<bounds.lowerBound + objects.count
+    return Slice(base: OrderedToMany(owner: owner, index: index, slice: OrderedSlice(positions, objects)), bounds: positions)
+  }
+
+  private static func keys(at positions: Range<Int>, in targets: Targets) -> TargetKeys {
+    switch targets {
+    case .list(let list): .list(list.keys(in: positions))
+    case .plain(.list(let keys)): .list(Array(keys[positions]))
+    case .plain(.answer(let siblings, let range)):
+      .answer(siblings, range.lowerBound + positions.lowerBound..<range.lowerBound + positions.upperBound)
+    }
+  }
 
   /// The object at a position; may be a fault. Setting it calls ``replace(at:with:)``.
   public subscript(position: Int) -> Destination {
     get {
+      if let slice, slice.positions.contains(position) { return slice.objects[position - slice.positions.lowerBound].typed() }
       var siblings: FaultSiblings?
       var place = 0
       let targets = targets
