@@ -143,7 +143,8 @@ public struct SaveRequest: Sendable, Codable {
   ///
   /// If a relationship is its own inverse, the lists contain each link in both directions. A destination of a to-many
   /// relationship *without* inverse belongs to one source: a new link removes it from its previous source. If a request has several such
-  /// links, the last one wins.
+  /// links, the last one wins. A context checks that the destinations exist. If another process has deleted one since, the store keeps the
+  /// link to it or drops it.
   public struct LinkChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the naming relationship.
     public var entity: EntityIndex
