@@ -6,7 +6,8 @@ import HoldfastStore
 /// depends on the values that the second one leaves behind. So some objects wait for the next attempt:
 /// - a new object whose conflict depends on an object that this attempt changes by another constraint,
 /// - later new objects that can become the same object as one that waits,
-/// - all new objects while changed objects are reverted, because these get former values back.
+/// - all new objects while changed objects are reverted, because these get former values back,
+/// - a changed object that is in conflict only with new values of another changed object, which is reverted.
 ///
 /// The result is the same as if changed objects had been saved first, and then one new object after the other. It doesn't depend on whether
 /// the store reports the conflicts of rows that it has refused.
@@ -36,8 +37,12 @@ struct ConstraintRound {
   private let context: ContextCore
   /// The saved objects with the values of an object, by the place of the constraint.
   private var reported: [ManagedObject: [Int: ManagedObjectID]] = [:]
-  /// The first object of the save with each of the values.
+  /// The first object of the save with each of the values, without changed objects in conflict.
   private var holders: [UniqueValues: ManagedObject] = [:]
+  /// The saved objects that keep values which changed objects would get.
+  private var keepers: [UniqueValues: ManagedObjectID] = [:]
+  /// The changed objects in conflict.
+  private var refused: Set<ManagedObject> = []
   private var outcomes: [ManagedObject: Outcome] = [:]
   /// The objects that new objects become, each with the only constraint by which this attempt merges others into it.
   private var targets: [ManagedObjectID: Constraint] = [:]
@@ -66,7 +71,9 @@ struct ConstraintRound {
       !object.isDeleted && (object.isInserted || object.changesItsRow) && roots.contains(object.entity.rootIndex)
         && context.store(of: object, in: stores) === store
     }
-    for object in changed where !object.isInserted { round.addChanged(object) }
+    // In the order of the request, in which stores let the first of several objects have a value.
+    let saved = changed.filter { !$0.isInserted }.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
+    for object in saved { round.addChanged(object) }
     if round.duplicates.isEmpty { for object in changed where object.isInserted { round.addNew(object) } }
     return round.duplicates
   }
@@ -83,8 +90,32 @@ struct ConstraintRound {
   // MARK: Objects
 
   private mutating func addChanged(_ object: ManagedObject) {
-    if let conflict = reported[object]?.min(by: { $0.key < $1.key }) { add(object, conflict.value, conflict.key) }
-    hold(values(of: object), object)
+    let values = values(of: object)
+    for unique in values {
+      guard let owner = owner(of: unique, besides: object) else { continue }
+      refused.insert(object)
+      return add(object, owner, unique.constraint.place)
+    }
+    hold(values, object)
+  }
+
+  /// The object that has or gets values which a changed object would get. Nil if there is none.
+  private mutating func owner(of unique: UniqueValues, besides object: ManagedObject) -> ManagedObjectID? {
+    if let keeper = keepers[unique] { return keeper == object.id ? nil : keeper }
+    guard let id = reported[object]?[unique.constraint.place] else { return nil }
+    guard let other = context.registeredObject(for: id), other.changesItsRow, !keeps(unique, other) else {
+      keepers[unique] = id
+      return id
+    }
+    // An object in conflict doesn't get its new values, but stores may report them.
+    return refused.contains(other) ? holders[unique]?.id : id
+  }
+
+  /// Whether values that a changed object has are those of its stored row.
+  private func keeps(_ unique: UniqueValues, _ object: ManagedObject) -> Bool {
+    guard let base = object.committedRow else { return false }
+    let slots = object.entity.uniqueSlots[unique.constraint.place], columns = object.entity.layout.columns
+    return zip(slots, unique.values).allSatisfy { slot, value in base.value(slot, columns[slot]).inConstraint == value }
   }
 
   private mutating func addNew(_ object: ManagedObject) {
