@@ -692,6 +692,26 @@ import Testing
     #expect(taker.chip == 6 && keeper.chip == 7 && keeper.age == 9 && keeper.name == "Keeper" && !context.hasChanges)
   }
 
+  /// The bug: the same, if this context hasn't changed the object that keeps the value.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
+  func aNewObjectBecomesTheUnchangedOneThatKeepsTheValueAndNotTheOneThatGetsIt(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let taker = context.dog("Taker"), keeper = context.dog("Keeper")
+    (taker.chip, keeper.chip) = (6, 7)
+    try context.save()
+    context.mergePolicy = policy.policy
+    taker.chip = 7
+    let new = context.dog("New")
+    new.chip = 7
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = new
+    }
+    try context.save()
+    #expect(new.isInaccessible && shot.dog === keeper && taker.vaccinations.isEmpty)
+    #expect(taker.chip == 6 && keeper.chip == 7 && keeper.name == "Keeper" && !context.hasChanges)
+  }
+
   /// The order of the changes doesn't matter. Stores that check uniqueness write rows in the order of their keys.
   @Test(arguments: TestStore.allCases)
   func ofTwoChangedObjectsWithTheSameValueTheOneThatWasInsertedFirstKeepsIt(_ store: TestStore) throws {

@@ -30,6 +30,12 @@ extension StoreChanges {
   ) throws -> [ConstraintConflict] {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ConstraintConflict] = []
+    // The indexes of the conflicts with the first of several objects that get the same values.
+    var followers: [[StoreValue]: [Int]] = [:]
+    // If another object keeps the values, the first one doesn't get them, so all are in conflict with the other object.
+    func redirect(_ values: [StoreValue], to keeper: ManagedObjectID) {
+      for place in followers[values] ?? [] { conflicts[place].existing = keeper }
+    }
     // A new object can become a saved one, but not the reverse, so the new one is in conflict.
     for object in changedInOrder + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
       let values = slots.map { object.valueToSave($0).inConstraint }
@@ -39,8 +45,13 @@ extension StoreChanges {
         // An object that gets the values is in conflict with one that keeps them.
         let keeps = !object.isInserted && !changes(slots, of: object), (one, existing) = keeps ? (other, object) : (object, other)
         conflicts.append(ConstraintConflict(objectID: one.id, existing: existing.id, constraint: constraint))
-        // Further objects with the values are in conflict with the one that keeps them, too.
-        if keeps { saving[values] = object }
+        if keeps {
+          // Further objects with the values are in conflict with the one that keeps them, too.
+          saving[values] = object
+          redirect(values, to: object.id)
+        } else {
+          followers[values, default: []].append(conflicts.count - 1)
+        }
       } else {
         saving[values] = object
       }
@@ -59,9 +70,9 @@ extension StoreChanges {
       guard let object = new[values], object.objectKey != row.key else { return }
       // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.changesItsRow { return }
-      let concrete = coordinator.entityIndex(of: batch) ?? entity.index
-      conflicts.append(
-        ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
+      let keeper = context.objectID(coordinator.entityIndex(of: batch) ?? entity.index, row.key)
+      conflicts.append(ConstraintConflict(objectID: object.id, existing: keeper, constraint: constraint))
+      redirect(values, to: keeper)
     }
     return conflicts
   }
