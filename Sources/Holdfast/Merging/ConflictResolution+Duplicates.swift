@@ -63,6 +63,8 @@ extension ConflictResolution {
   /// one, depends on their keys, which don't show the order of insertion: permanent ones ascend, temporary ones descend, and an object can
   /// get a permanent one before earlier objects do. So these objects become a saved object or the first of them, whatever the store reports.
   ///
+  /// New objects wait while changed ones are reverted: these get former values back, so that others lose what they would have got.
+  ///
   /// The next attempt to save reports other constraints that an object violates.
   private func duplicates() throws -> [Duplicate] {
     var found = try reportedDuplicates()
@@ -88,7 +90,8 @@ extension ConflictResolution {
       }
       duplicates.append(duplicate)
     }
-    return duplicates
+    let changed = duplicates.filter { !$0.object.isInserted }
+    return changed.isEmpty ? duplicates : changed
   }
 
   /// The first conflict that the store has reported of each object.

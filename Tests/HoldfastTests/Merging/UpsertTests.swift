@@ -712,6 +712,26 @@ import Testing
     #expect(taker.chip == 6 && keeper.chip == 7 && keeper.name == "Keeper" && !context.hasChanges)
   }
 
+  /// The bug: the new object became the follower, which was reverted only afterwards.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
+  func aNewObjectBecomesTheOneThatGetsTheValueBack(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let keeper = context.dog("Keeper"), taker = context.dog("Taker"), follower = context.dog("Follower")
+    (keeper.chip, taker.chip, follower.chip) = (7, 6, 5)
+    try context.save()
+    context.mergePolicy = policy.policy
+    (taker.chip, follower.chip) = (7, 6)
+    let new = context.dog("New")
+    new.chip = 6
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = new
+    }
+    try context.save()
+    #expect(new.isInaccessible && shot.dog === taker && follower.vaccinations.isEmpty && keeper.vaccinations.isEmpty)
+    #expect(taker.chip == 6 && taker.name == "Taker" && follower.chip == 5 && keeper.chip == 7 && !context.hasChanges)
+  }
+
   /// The order of the changes doesn't matter. Stores that check uniqueness write rows in the order of their keys.
   @Test(arguments: TestStore.allCases)
   func ofTwoChangedObjectsWithTheSameValueTheOneThatWasInsertedFirstKeepsIt(_ store: TestStore) throws {
