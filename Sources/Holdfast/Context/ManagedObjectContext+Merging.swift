@@ -17,8 +17,8 @@ extension ManagedObjectContext {
   /// }
   /// ```
   ///
-  /// If entities have several uniqueness constraints, the next save can find further conflicts, which depend on the resolved ones. A save
-  /// with a ``mergePolicy`` resolves all of them.
+  /// If unique values are in conflict, the next save can find further conflicts, which depend on the resolved ones. A save with a
+  /// ``mergePolicy`` resolves all of them.
   ///
   /// Sends one request for each entity and 1,024 objects in conflict, one for each entity of the destinations of kept to-one relationships,
   /// and one for each ordered relationship with an unsaved order.
