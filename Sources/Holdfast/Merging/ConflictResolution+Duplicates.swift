@@ -7,7 +7,10 @@ import HoldfastStore
 extension ConflictResolution {
   /// - Returns: The objects that new objects have become.
   func resolveDuplicates() throws -> [ManagedObject] {
-    let conflicts = try duplicates(), ids = conflicts.map(\.existing), again = try readAgain(ids), rows = try rows(of: ids)
+    let found = try duplicates()
+    // A custom policy receives the values of reverted objects, so it decides in the next attempt.
+    let conflicts = policy.fixed == nil ? found : ConstraintRound.addingChains(to: found, in: context)
+    let ids = conflicts.map(\.existing), again = try readAgain(ids), rows = try rows(of: ids)
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
     var outdated: [ManagedObjectID: ObjectMerge] = [:]
     for conflict in conflicts {

@@ -159,6 +159,49 @@ struct ConstraintRound {
     duplicates.append(Duplicate(object: object, existing: existing, constraint: object.entity.uniquenessConstraints[place]))
   }
 
+  // MARK: Chains
+
+  /// Adds the changed objects that would get values which objects in conflict get back, and those that would get the former values of the
+  /// added ones.
+  ///
+  /// Otherwise each attempt to save would revert only one object of a chain in which each gets the value of the next one.
+  ///
+  /// - Parameter found: Objects in conflict, each reverted if it isn't new.
+  static func addingChains(to found: [Duplicate], in context: ContextCore) -> [Duplicate] {
+    guard let first = found.first(where: { !$0.object.isInserted }) else { return found }
+    let round = ConstraintRound(context), takers = round.takers(inStoreOf: first.object)
+    var all = found, known = Set(found.map(\.object)), next = 0
+    while next < all.count {
+      let duplicate = all[next]
+      next += 1
+      guard let former = round.formerValues(of: duplicate) else { continue }
+      for object in takers[former] ?? [] where known.insert(object).inserted {
+        all.append(Duplicate(object: object, existing: duplicate.object.id, constraint: duplicate.constraint))
+      }
+    }
+    return all
+  }
+
+  /// The changed objects of an object's store, by the values that they would get.
+  private func takers(inStoreOf first: ManagedObject) -> [UniqueValues: [ManagedObject]] {
+    let stores = context.persistentStoreCoordinator.storeSet, store = context.store(of: first, in: stores)
+    var takers: [UniqueValues: [ManagedObject]] = [:]
+    for object in context.changes.objects where !object.isInserted && !object.isDeleted && object.changesItsRow {
+      if context.store(of: object, in: stores) !== store { continue }
+      for unique in values(of: object) where !keeps(unique, object) { takers[unique, default: []].append(object) }
+    }
+    return takers
+  }
+
+  /// The stored values of a changed object in the constraint of its conflict.
+  private func formerValues(of duplicate: Duplicate) -> UniqueValues? {
+    let entity = duplicate.object.entity, names = Set(duplicate.constraint)
+    guard let base = duplicate.object.committedRow, let place = entity.uniquenessConstraints.firstIndex(where: { Set($0) == names }) else {
+      return nil
+    }
+    return unique(entity.uniqueSlots[place].map { base.value($0, entity.layout.columns[$0]).inConstraint }, place, entity)
+  }
+
   // MARK: Values
 
   private mutating func hold(_ values: [UniqueValues], _ object: ManagedObject) {
@@ -171,10 +214,13 @@ struct ConstraintRound {
   /// The values of an object in each constraint. Nil and NaN are equal to no value.
   private func values(of object: ManagedObject) -> [UniqueValues] {
     object.entity.uniqueSlots.enumerated().compactMap { place, slots in
-      let values = slots.map { object.valueToSave($0).inConstraint }
-      if values.contains(where: { $0 == .null || $0.isNaN }) { return nil }
-      return UniqueValues(constraint: Constraint(entity: declaring(place, object.entity), place: place), values: values)
+      unique(slots.map { object.valueToSave($0).inConstraint }, place, object.entity)
     }
+  }
+
+  private func unique(_ values: [StoreValue], _ place: Int, _ entity: ManagedObjectModel.Entity) -> UniqueValues? {
+    if values.contains(where: { $0 == .null || $0.isNaN }) { return nil }
+    return UniqueValues(constraint: Constraint(entity: declaring(place, entity), place: place), values: values)
   }
 
   /// The entity that declares a constraint, which applies among all its objects.

@@ -3,7 +3,8 @@ import HoldfastStore
 extension ContextCore {
   /// The maximum number of times that a save resolves conflicts and tries again. Other contexts or processes can save meanwhile each time.
   ///
-  /// With more new objects, their number is the maximum: if new objects become others, further conflicts can depend on these.
+  /// With more new and changed objects, their number is the maximum: if new objects become others, or changed ones get former values back,
+  /// further conflicts can depend on these.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
@@ -47,7 +48,7 @@ extension ContextCore {
           try operation.run()
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
-        if overwritten == nil { limit = max(limit, changes.objects.count { $0.isInserted }) }
+        if overwritten == nil { limit = max(limit, changes.objects.count { !$0.isDeleted }) }
         if retryCount == limit { throw error }
         leaveGeneration()
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })

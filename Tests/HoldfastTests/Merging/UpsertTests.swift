@@ -732,6 +732,27 @@ import Testing
     #expect(taker.chip == 6 && taker.name == "Taker" && follower.chip == 5 && keeper.chip == 7 && !context.hasChanges)
   }
 
+  /// Each object gets the value of the next one, and the last value is taken. The bug: each attempt reverted only the last of them, and the
+  /// save gave up after 100.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .rollback])
+  func aLongChainOfChangedObjectsIsReverted(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context(), chips: ClosedRange<Int64> = 1...150
+    let dogs = chips.map { chip in
+      let dog = context.dog("Dog \(chip)")
+      dog.chip = chip
+      return dog
+    }
+    context.dog("Keeper").chip = chips.upperBound + 1
+    try context.save()
+    context.mergePolicy = policy.policy
+    for (dog, chip) in zip(dogs, chips) { dog.chip = chip + 1 }
+    let coordinator = context.core.persistentStoreCoordinator, former = coordinator.requestCounts.saves
+    try context.save()
+    #expect(coordinator.requestCounts.saves - former <= 3)
+    #expect(zip(dogs, chips).allSatisfy { $0.chip == $1 } && !context.hasChanges)
+    #expect(try stored(place, 150).map(\.name) == ["Dog 150"])
+  }
+
   /// The order of the changes doesn't matter. Stores that check uniqueness write rows in the order of their keys.
   @Test(arguments: TestStore.allCases)
   func ofTwoChangedObjectsWithTheSameValueTheOneThatWasInsertedFirstKeepsIt(_ store: TestStore) throws {
