@@ -375,16 +375,24 @@ final class SaveRunner {
   }
 
   /// Clears the changed values of constrained columns in all updated rows. The updates then write the new values.
+  ///
+  /// A value that is derived again can be the stored one. It stays, so that no other row gets it.
   private func clearConstraints(_ changes: SaveRequest.EntityChanges) throws {
-    let entity = try store.entity(changes.entity)
+    let entity = try store.entity(changes.entity), binder = RowBinder(entity: entity, store)
     let constrained = Set(entity.uniqueSlots.joined())
     for updated in changes.updated {
       for index in 0..<updated.rows.count {
-        let slots = constrained.filter { updated.isChanged(row: index, slot: $0) }.sorted()
+        let row = updated.rows.pointer(index), slots = constrained.filter { updated.isChanged(row: index, slot: $0) }.sorted()
         if slots.isEmpty { continue }
-        let assignments = slots.map { "\(column(entity.index, $0)) = NULL" }.joined(separator: ", ")
-        let statement = try writer.statement("UPDATE \(store.table(entity.index)) SET \(assignments) WHERE Z_PK = ?1")
-        statement.bind(updated.rows.pointer(index).key, at: 1)
+        let assignments = slots.enumerated().map { place, slot in
+          let name = column(entity.index, slot)
+          return "\(name) = CASE WHEN \(name) = ?\(place + 2) THEN \(name) END"
+        }
+        let statement = try writer.statement(
+          "UPDATE \(store.table(entity.index)) SET \(assignments.joined(separator: ", ")) WHERE Z_PK = ?1")
+        defer { statement.clearBindings() }
+        statement.bind(row.key, at: 1)
+        for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 2) }
         try statement.run()
       }
     }

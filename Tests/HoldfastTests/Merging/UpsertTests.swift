@@ -454,6 +454,33 @@ import Testing
     #expect(saved["name"] == .string("Beta") && saved["folded"] == .string("beta") && saved["size"] == size)
   }
 
+  /// The bug: stores that don't check uniqueness took the derived value of each changed object for a new one, and SQLite took one that is
+  /// derived again. The object with the smaller key got the value, and the one that had it was reverted.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChangedObjectKeepsItsDerivedValueThatAnotherOneWouldGet(_ store: TestStore, _ isDerivedAgain: Bool) throws {
+    let entity = EntityDescription(
+      "Tag",
+      attributes: [
+        AttributeDescription("name", .string, isOptional: true), AttributeDescription("size", .integer16, isOptional: true),
+        .derived("folded", .string, "canonical:(name)"),
+      ], uniquenessConstraints: [["folded"]])
+    let model = try ManagedObjectModel(entities: [entity])
+    for policy in [Policy.storeTrump, .rollback] {
+      let place = try store.makePlace(model: model, classes: []), context = try place.context()
+      let alpha = context.make("Tag", ["name": .string("Alpha")]), beta = context.make("Tag", ["name": .string("Beta")])
+      try context.save()
+      context.mergePolicy = policy.policy
+      alpha["name"] = .string("bETA")
+      beta["size"] = .int16(7)
+      if isDerivedAgain { beta["name"] = .string("BETA") }
+      try context.save()
+      #expect(alpha["name"] == .string("Alpha") && !context.hasChanges)
+      #expect(beta["name"] == .string(isDerivedAgain ? "BETA" : "Beta") && beta["size"] == .int16(7), "\(policy)")
+      let saved = try place.context().existingObject(with: beta.objectID)
+      #expect(saved["folded"] == .string("beta") && saved["size"] == .int16(7), "\(policy)")
+    }
+  }
+
   /// They reference each other, and themselves, by relationships without an inverse and by IDs in attributes.
   ///
   /// The bug: an object's own ID in an attribute remained the temporary one, so the save failed.

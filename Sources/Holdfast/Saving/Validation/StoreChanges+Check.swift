@@ -113,8 +113,8 @@ extension StoreChanges {
 
   private func changes(_ slots: [SlotIndex], of object: ManagedObject) -> Bool {
     guard let base = object.committedRow else { return true }
-    let changed = object.slotsChanged(since: base), derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
-    return slots.contains { derived.contains($0) || changed.contains($0) }
+    let columns = object.entity.layout.columns
+    return slots.contains { object.valueToSave($0).inConstraint != base.value($0, columns[$0]).inConstraint }
   }
 
   /// Compares the stored rows with what the context had read, for stores that don't compare versions.
@@ -192,11 +192,14 @@ extension StoreValue {
 }
 
 extension ManagedObject {
-  /// The value of a slot that a save writes: for a derived attribute, the new derived value.
+  /// The value of a slot that a save writes: for a derived attribute, the new derived value, or the stored one if it isn't derived again.
   final func valueToSave(_ slot: SlotIndex) -> StoreValue {
     let row = readRow
     // Date 0 represents the date of the save. It is equal for all objects of a save, so models don't require it to be unique.
-    let own = context.graph.derivations?.own[flags.entityIndex].first { $0.slot == slot }
-    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot])
+    guard let own = context.graph.derivations?.own[flags.entityIndex].first(where: { $0.slot == slot }) else {
+      return row.value(slot, entity.layout.columns[slot])
+    }
+    guard !isInserted, let base = committedRow, !own.isDue(row, base, entity.layout.kinds) else { return own.value(row, date: 0) }
+    return base.value(slot, entity.layout.columns[slot])
   }
 }
