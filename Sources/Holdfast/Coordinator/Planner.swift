@@ -136,10 +136,16 @@ struct Planner {
   /// Whether a constant can be looked up unchanged. The evaluator compares others, because it supports more pairs of types.
   private func builds(_ value: StoreValue, _ column: ColumnType) -> Bool {
     switch (column, value) {
+    case (.attribute(.objectID), .objectID(let id)): !id.isTemporaryID && hasSingleURI(id)
     case (.attribute(let type), _): value.converted(to: type) != nil
     case (.toOne, .objectID): true
     default: false
     }
+  }
+
+  /// Whether all IDs of an object have the same URI, by which stores look up IDs in attributes. An equal ID may name a superentity.
+  private func hasSingleURI(_ id: ManagedObjectID) -> Bool {
+    model.entity(named: id.entityName).map { $0.superentityIndex == nil && $0.familyIndexes.count == 1 } ?? false
   }
 
   private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {

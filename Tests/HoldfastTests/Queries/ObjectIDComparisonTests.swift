@@ -248,6 +248,25 @@ import Testing
     }
   }
 
+  /// The bug: all stores but SQLite looked up the URI in the index of the constraint, and found nothing.
+  @Test(arguments: TestStore.allCases)
+  func `an object is found by a unique attribute if the wanted ID names a superentity`(store: TestStore) throws {
+    let place = try store.makePlace(model: Self.pets, classes: [])
+    let context = try place.context()
+    let dog = try context.insert(entityNamed: "Dog")
+    try context.save()
+    let id = dog.objectID
+    let unread = try #require(ManagedObjectID(uriRepresentation: id.uriRepresentation.replacing("/Dog/", with: "/Animal/")))
+    let label = try context.insert(entityNamed: "Label")
+    label["one"] = .objectID(id)
+    try context.save()
+    for wanted in [id, unread] {
+      let isIt = FetchPredicate<ManagedObject>(.comparison(.property("one"), .equalTo, .constant(.objectID(wanted)), []))
+      let request = FetchRequest<ManagedObject>(entityName: "Label", where: isIt), other = try place.context()
+      #expect(try other.fetch(request).map(\.objectID) == [label.objectID] && other.count(for: request) == 1)
+    }
+  }
+
   @Test(arguments: TestStore.allCases)
   func `groups of equal IDs with different names are sorted by their URIs`(store: TestStore) throws {
     let place = try store.makePlace(model: Self.pets, classes: [])
