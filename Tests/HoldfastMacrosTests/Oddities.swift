@@ -5,7 +5,7 @@
   /// Public types, and declarations that are legal but unusual: what the macros add to them compiles.
   public enum Oddities {
     /// An enumeration with a case that an optional has, too.
-    public enum Lock: Int16, CaseIterable, AttributeValue { case chain, none, bolt }
+    public enum Lock: Int16, CaseIterable, AttributeValue, Sendable { case chain, none, bolt }
 
     enum Measure: String, CaseIterable, AttributeValue { case metre, foot }
 
