@@ -11,7 +11,7 @@
 /// See ``FetchPath`` for what a closure can contain, and ``FetchPredicateBuilder`` for several conditions in one closure.
 ///
 /// `&&` and `||` build one flat list of conditions, however you group them, and `!!` cancels out. Joining takes time proportional to the
-/// right operand, so you can join 100,000 conditions in a loop.
+/// shorter operand, so you can join 100,000 conditions in a loop, on either side.
 ///
 /// Operators, `any` and `all` never nest much deeper than ``/HoldfastStore/QueryExpression/maximumNesting``. They replace a deeper predicate
 /// with one that every request refuses with a ``/HoldfastStore/QueryError``.

@@ -1,7 +1,7 @@
 import HoldfastStore
 import Synchronization
 
-/// The content of a predicate, as operators build it. Chains of AND and OR stay flat, and appending doesn't copy them.
+/// The content of a predicate, as operators build it. Chains of AND and OR stay flat, and extending them at either end doesn't copy them.
 enum PredicateTerms: Sendable {
   case single(QueryExpression, nesting: Int)
   case chain(PredicateChain)
@@ -29,15 +29,15 @@ enum PredicateTerms: Sendable {
   // MARK: Operators
 
   func joined(by joiner: PredicateJoiner, _ other: PredicateTerms) -> PredicateTerms {
-    let (added, nesting) = other.terms(of: joiner)
-    let chain: PredicateChain
-    if case .chain(let own) = self, own.joiner == joiner {
-      chain = own
-    } else {
-      let (terms, nesting) = terms(of: joiner)
-      chain = PredicateChain(joiner, terms, nesting: nesting)
+    let right = other.flatChain(of: joiner)
+    if let left = flatChain(of: joiner), right.map({ $0.count <= left.count }) ?? true {
+      let (added, nesting) = other.terms(of: joiner)
+      return PredicateTerms.chain(left.appending(added, nesting: nesting)).limited
     }
-    return PredicateTerms.chain(chain.appending(added, nesting: nesting)).limited
+    let (terms, nesting) = terms(of: joiner)
+    if let right { return PredicateTerms.chain(right.prepending(terms, nesting: nesting)).limited }
+    let (added, addedNesting) = other.terms(of: joiner)
+    return PredicateTerms.chain(PredicateChain(joiner, terms, nesting: nesting).appending(added, nesting: addedNesting)).limited
   }
 
   var negated: PredicateTerms {
@@ -49,6 +49,11 @@ enum PredicateTerms: Sendable {
   func enclosed(_ make: (QueryExpression) -> QueryExpression) -> PredicateTerms {
     if nesting >= QueryExpression.maximumNesting { return PredicateTerms.tooDeep }
     return .single(make(expression), nesting: nesting + 1)
+  }
+
+  /// The chain, if this is one of the given kind; otherwise nil.
+  private func flatChain(of joiner: PredicateJoiner) -> PredicateChain? {
+    if case .chain(let chain) = self, chain.joiner == joiner { chain } else { nil }
   }
 
   /// The terms in a chain of the given kind, and their nesting.
@@ -97,50 +102,78 @@ enum PredicateJoiner {
   }
 }
 
-/// Terms joined by AND or OR. Chains that extend one another share an array; each uses its first `count` terms.
+/// Terms joined by AND or OR. Chains that extend one another at either end share the terms; each uses a range of them.
 struct PredicateChain: Sendable {
   let joiner: PredicateJoiner
   /// The nesting of the terms.
   let termNesting: Int
-  private let shared: SharedTerms
-  private let count: Int
+  let shared: SharedTerms
+  /// The positions of the terms among the shared ones.
+  private let range: Range<Int>
 
   init(_ joiner: PredicateJoiner, _ terms: [QueryExpression], nesting: Int) {
-    self.init(joiner, SharedTerms(terms), terms.count, nesting)
+    self.init(joiner, SharedTerms(terms), 0..<terms.count, nesting)
   }
 
-  private init(_ joiner: PredicateJoiner, _ shared: SharedTerms, _ count: Int, _ nesting: Int) {
+  private init(_ joiner: PredicateJoiner, _ shared: SharedTerms, _ range: Range<Int>, _ nesting: Int) {
     self.joiner = joiner
     self.shared = shared
-    self.count = count
+    self.range = range
     termNesting = nesting
   }
 
-  var terms: [QueryExpression] { shared.first(count) }
+  var count: Int { range.count }
+
+  var terms: [QueryExpression] { shared.terms(range) }
 
   func appending(_ added: [QueryExpression], nesting: Int) -> PredicateChain {
-    let nesting = max(termNesting, nesting)
-    if shared.append(added, behind: count) { return PredicateChain(joiner, shared, count + added.count, nesting) }
+    let nesting = max(termNesting, nesting), (start, end) = (range.lowerBound, range.upperBound)
+    if shared.append(added, at: end) { return PredicateChain(joiner, shared, start..<end + added.count, nesting) }
     return PredicateChain(joiner, terms + added, nesting: nesting)
+  }
+
+  func prepending(_ added: [QueryExpression], nesting: Int) -> PredicateChain {
+    let nesting = max(termNesting, nesting), (start, end) = (range.lowerBound, range.upperBound)
+    if shared.prepend(added, at: start) { return PredicateChain(joiner, shared, start - added.count..<end, nesting) }
+    return PredicateChain(joiner, added + terms, nesting: nesting)
   }
 }
 
-/// An append-only array.
-private final class SharedTerms: Sendable {
-  /// Guards the array.
-  private let terms: Mutex<[QueryExpression]>
-
-  init(_ terms: [QueryExpression]) { self.terms = Mutex(terms) }
-
-  func first(_ count: Int) -> [QueryExpression] {
-    terms.withLock { $0.count == count ? $0 : Array($0.prefix(count)) }
+/// An array that only grows, at either end. The positions of its first terms are 0 and above, those of prepended terms are negative.
+final class SharedTerms: Sendable {
+  private struct Terms {
+    /// The prepended terms, the latest one last.
+    var front: [QueryExpression] = []
+    var back: [QueryExpression]
   }
 
-  /// Appends terms when the array has `count` terms. Returns false when another chain appended first.
-  func append(_ added: [QueryExpression], behind count: Int) -> Bool {
+  /// Guards the arrays.
+  private let terms: Mutex<Terms>
+
+  init(_ terms: [QueryExpression]) { self.terms = Mutex(Terms(back: terms)) }
+
+  /// - Parameter range: Positions that begin at or below 0, and end at or above 0.
+  func terms(_ range: Range<Int>) -> [QueryExpression] {
     terms.withLock { terms in
-      guard terms.count == count else { return false }
-      terms += added
+      let back = terms.back.count == range.upperBound ? terms.back : Array(terms.back.prefix(range.upperBound))
+      return range.lowerBound == 0 ? back : Array(terms.front.prefix(-range.lowerBound).reversed()) + back
+    }
+  }
+
+  /// Appends terms if the array ends at a position. Returns false if another chain appended first.
+  func append(_ added: [QueryExpression], at end: Int) -> Bool {
+    terms.withLock { terms in
+      guard terms.back.count == end else { return false }
+      terms.back += added
+      return true
+    }
+  }
+
+  /// Prepends terms if the array begins at a position. Returns false if another chain prepended first.
+  func prepend(_ added: [QueryExpression], at start: Int) -> Bool {
+    terms.withLock { terms in
+      guard terms.front.count == -start else { return false }
+      terms.front += added.reversed()
       return true
     }
   }

@@ -1,7 +1,8 @@
 import Foundation
-import Holdfast
 import TestSupport
 import Testing
+
+@testable import Holdfast
 
 /// The maximum nesting of predicates, and predicates with more, on threads with a small stack.
 @Suite struct NestingTests {
@@ -86,14 +87,13 @@ import Testing
     let count = TestTier.count(20_000, full: 100_000)
     let counts = try onSmallStack { () -> [[Int]] in
       var either = FetchPredicate<Dog>.none, neither = FetchPredicate<Dog>.all, ranges = FetchPredicate<Dog>.none
-      // In the other order, each operator would copy its right side.
       var right = FetchPredicate<Dog>(NestingTests.isAge(3))
       for age in 5..<5 + count {
         let term = NestingTests.isAge(age)
         either = either || FetchPredicate(term)
         neither = neither && !FetchPredicate(term)
         ranges = ranges || FetchPredicate(.between(.property("age"), .int64(Int64(-age)), .int64(Int64(1 - age))))
-        if age < 1000 { right = FetchPredicate(term) || right }
+        right = FetchPredicate(term) || right
       }
       return try TestStore.allCases.map { store in
         let place = try store.makePlace(), context = try place.context()
@@ -155,6 +155,36 @@ import Testing
     let again = base || isAge(3)
     #expect(first == again)
     #expect((!(!base)).expression == base.expression)
+  }
+
+  @Test func `extending a predicate at its beginning doesn't change the original`() {
+    func isAge(_ age: Int) -> FetchPredicate<Dog> { FetchPredicate { $0.age == age } }
+    func ages(_ predicate: FetchPredicate<Dog>) -> [QueryExpression] { predicate.expression.disjuncts }
+    let base = isAge(1) || isAge(2), behind = base || isAge(3), first = isAge(4) || base, second = isAge(5) || base
+    let both = first || second, around = isAge(6) || (isAge(7) || first || isAge(8))
+    #expect(ages(base) == [1, 2].map { NestingTests.isAge16($0) })
+    #expect(ages(behind) == [1, 2, 3].map { NestingTests.isAge16($0) })
+    #expect(ages(first) == [4, 1, 2].map { NestingTests.isAge16($0) })
+    #expect(ages(second) == [5, 1, 2].map { NestingTests.isAge16($0) })
+    #expect(ages(both) == [4, 1, 2, 5, 1, 2].map { NestingTests.isAge16($0) })
+    #expect(ages(around) == [6, 7, 4, 1, 2, 8].map { NestingTests.isAge16($0) })
+    #expect(ages((isAge(6) || isAge(7)) || first) == [6, 7, 4, 1, 2].map { NestingTests.isAge16($0) })
+  }
+
+  /// The bug: each term before a chain copied the chain.
+  @Test func `a loop that extends a chain at either end doesn't copy it`() {
+    func copies(_ join: (PredicateTerms, PredicateTerms) -> PredicateTerms) -> Int {
+      var terms = PredicateTerms(NestingTests.isAge(0)), shared: [SharedTerms] = []
+      for age in 1...1_000 {
+        terms = join(terms, PredicateTerms(NestingTests.isAge(age)))
+        if case .chain(let chain) = terms, chain.shared !== shared.last { shared.append(chain.shared) }
+      }
+      return shared.count
+    }
+    for joiner in [PredicateJoiner.and, .or] {
+      #expect(copies({ $0.joined(by: joiner, $1) }) == 1)
+      #expect(copies({ $1.joined(by: joiner, $0) }) == 1)
+    }
   }
 
   private static func isAge16(_ age: Int) -> QueryExpression {
