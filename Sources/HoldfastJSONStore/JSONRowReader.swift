@@ -38,10 +38,12 @@ final class JSONRowReader {
   @exclusivity(unchecked) var progress = 0.0
   /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
+  /// The relationships of which the current object has links. Only these are reset, because a model can have many relationships.
+  @exclusivity(unchecked) private(set) var linked: [Int] = []
   /// Whether the reader is in a list of keys.
   @exclusivity(unchecked) private var isInTargets = false
-  /// For each relationship, whether the current object contains order keys.
-  @exclusivity(unchecked) private var hasOrderKeys: [Bool]
+  /// The relationships of which the current object contains order keys.
+  @exclusivity(unchecked) private var withOrderKeys: [Int] = []
   /// The relationship whose order keys are being read, and the number read so far.
   @exclusivity(unchecked) private var ordered = 0
   @exclusivity(unchecked) private var orderKeyCount = 0
@@ -56,7 +58,6 @@ final class JSONRowReader {
     linkCounts = .allocate(capacity: model.written.count)
     linkCounts.initialize(repeating: 0)
     orderKeys = model.written.map { _ in [] }
-    hasOrderKeys = model.written.map { _ in false }
   }
 
   deinit {
@@ -114,10 +115,13 @@ final class JSONRowReader {
     isInTargets = false
     values.clear()
     seen.update(repeating: 0)
-    for place in linkCounts.indices {
-      linkCounts[place] = 0
-      hasOrderKeys[place] = false
-    }
+    if !linked.isEmpty { resetLinkCounts() }
+    if !withOrderKeys.isEmpty { withOrderKeys.removeAll(keepingCapacity: true) }
+  }
+
+  private func resetLinkCounts() {
+    for place in linked { linkCounts[place] = 0 }
+    linked.removeAll(keepingCapacity: true)
   }
 
   func endRow() throws {
@@ -260,16 +264,17 @@ final class JSONRowReader {
     links[place].append(SaveRequest.Link(source: key, target: target))
     // Order keys other than the default ones follow the lists in the file, and replace the defaults.
     if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
+    if linkCounts[place] == 0 { linked.append(place) }
     linkCounts[place] += 1
   }
 
   /// Removes the links of the current object.
   func forgetLinks() {
-    for place in linkCounts.indices where linkCounts[place] > 0 {
+    for place in linked {
       links[place].removeLast(linkCounts[place])
       if model.written[place].isOrdered { orderKeys[place].removeLast(linkCounts[place]) }
-      linkCounts[place] = 0
     }
+    resetLinkCounts()
   }
 
   /// Reserves capacity for the expected number of links, assuming the rest of the file is like the part read so far. An array that
@@ -286,8 +291,8 @@ final class JSONRowReader {
   func orderName(_ text: UnsafeRawBufferPointer) throws {
     for field in fields.entity?.fields ?? [] {
       guard case .targets(let place, true) = field.kind, field.name.utf8.elementsEqual(text) else { continue }
-      if hasOrderKeys[place] { throw damaged("The order keys of a relationship appear twice.") }
-      hasOrderKeys[place] = true
+      if withOrderKeys.contains(place) { throw damaged("The order keys of a relationship appear twice.") }
+      withOrderKeys.append(place)
       ordered = place
       return
     }

@@ -50,6 +50,10 @@ final class XMLRowReader {
   private(set) var lengthMismatch: StoreError?
   /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
+  /// The relationships of which the current object has links. Only these are reset, because a model can have many relationships.
+  @exclusivity(unchecked) private(set) var linked: [Int] = []
+  /// For each relationship in `model.listed`, its index among the model's ordered relationships; nil for one that isn't ordered.
+  private let orderedPlaces: [Int?]
   /// The links of each relationship in `model.stated`.
   private let stated: UnsafeMutableBufferPointer<LinkDigest>
   /// The keys for `stated` in an object that ``takeObjects(_:)`` is reading.
@@ -79,6 +83,8 @@ final class XMLRowReader {
     linkCounts = .allocate(capacity: model.listed.count)
     linkCounts.initialize(repeating: 0)
     orderKeys = model.listed.map { _ in [] }
+    let ordered = Dictionary(uniqueKeysWithValues: loader.model.orderedRelationships.enumerated().map { ($0.element, $0.offset) })
+    orderedPlaces = model.listed.map { ordered[$0] }
     stated = .allocate(capacity: model.stated.count)
     stated.initialize(repeating: LinkDigest())
   }
@@ -140,7 +146,12 @@ final class XMLRowReader {
   @inline(__always) func clear() {
     values.clear()
     for place in 0..<fields.count { seen[place] = 0 }
-    for place in linkCounts.indices { linkCounts[place] = 0 }
+    if !linked.isEmpty { resetLinkCounts() }
+  }
+
+  private func resetLinkCounts() {
+    for place in linked { linkCounts[place] = 0 }
+    linked.removeAll(keepingCapacity: true)
   }
 
   /// Finds an entity without regard to case.
@@ -177,9 +188,8 @@ final class XMLRowReader {
   ///
   /// Another program that has changed a list keeps the metadata. If the length has changed, the list keeps the default keys.
   private func takeOrders() {
-    for (place, relationship) in loader.model.orderedRelationships.enumerated() {
-      guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
-      else { continue }
+    for listed in linked {
+      guard let place = orderedPlaces[listed], let keys = notes.orderKeys(place, of: key) else { continue }
       guard keys.count == linkCounts[listed] else {
         if lengthMismatch == nil { lengthMismatch = damaged("The number of order keys doesn't match the number of destinations.") }
         continue
@@ -340,6 +350,7 @@ final class XMLRowReader {
     if links[place].count == links[place].capacity { makeRoom(place) }
     links[place].append(SaveRequest.Link(source: key, target: target))
     if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
+    if linkCounts[place] == 0 { linked.append(place) }
     linkCounts[place] += 1
   }
 
@@ -347,11 +358,11 @@ final class XMLRowReader {
 
   /// Removes the links of the current object.
   func forgetLinks() {
-    for place in linkCounts.indices where linkCounts[place] > 0 {
+    for place in linked {
       links[place].removeLast(linkCounts[place])
       if model.listed[place].isOrdered { orderKeys[place].removeLast(linkCounts[place]) }
-      linkCounts[place] = 0
     }
+    resetLinkCounts()
   }
 
   /// Throws unless a further element of a list is allowed: the previous one must be full. `seen` counts the elements and the keys of a

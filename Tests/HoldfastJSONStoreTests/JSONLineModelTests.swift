@@ -1,8 +1,10 @@
 import Holdfast
-import HoldfastJSONStore
 import HoldfastStore
 import TestSupport
 import Testing
+
+@testable import HoldfastAtomicStore
+@testable import HoldfastJSONStore
 
 /// The scanner of lines reads what yajl reads, wherever the pieces of a file end, and whatever the limits and the names of the model are.
 @Suite struct JSONLineModelTests {
@@ -74,6 +76,57 @@ import Testing
     for _ in 0..<TestTier.count(300, full: 20_000) {
       let changed = TestBytes.changed(bytes, from: start, with: marks, &random)
       LineComparison.expectSame(changed, "HOLDFAST_SEED=\(random.seed)", model: model)
+    }
+  }
+  // MARK: Wide models
+
+  /// The bug: each object reset the link counts of all relationships of the model.
+  @Test func anObjectResetsOnlyTheRelationshipsInWhichTheLastOneHasLinks() throws {
+    let names = (0..<100).map { "E\($0)" }
+    let model = try ManagedObjectModel(
+      entities: names.map { EntityDescription($0, relationships: [.toMany("next", to: $0, inverse: nil)]) })
+    let loader = TableLoader(model: model, path: nil)
+    let header = StoreFileHeader(
+      storeUUID: "JSON-LINE-MODEL-TESTS", generation: 1, versionHashes: model.entityVersionHashesByName,
+      layoutHashes: model.entityLayoutHashesByName)
+    let rows = JSONRowReader(loader, JSONErrors(path: "/store"))
+    rows.begin(identity: try loader.begin(header))
+    func with(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws { try Array(text.utf8).withUnsafeBytes(body) }
+    func begin(_ key: String, next targets: [String]) throws {
+      rows.beginRow()
+      #expect(rows.linked.isEmpty)
+      try with("$key") { try rows.name($0) }
+      try with(key) { try rows.number($0) }
+      if targets.isEmpty { return }
+      try with("next") { try rows.name($0) }
+      #expect(rows.beginTargets())
+      for target in targets { try with(target) { try rows.number($0) } }
+      rows.endTargets()
+    }
+    var resets = 0
+    for name in names {
+      try rows.beginEntity(name)
+      for (key, targets) in [("1", ["1", "2"]), ("2", ["3"])] {
+        resets += rows.linked.count
+        try begin(key, next: targets)
+        try rows.endRow()
+      }
+      resets += rows.linked.count
+      // An object that is read again.
+      try begin("3", next: ["1", "2", "3"])
+      rows.forgetLinks()
+      resets += rows.linked.count
+      try begin("3", next: [])
+      try rows.endRow()
+      try rows.endEntity()
+    }
+    try rows.finish()
+    #expect(resets == 2 * names.count)
+    let loaded = try loader.finish()
+    for entity in model.entities {
+      let next = try #require(entity.relationship(named: "next"))
+      let request = RelationshipRequest(entity: entity.index, relationship: next.index, sources: [1, 2, 3])
+      #expect(loaded.generation.relationships(request).targets == [1, 2, 3])
     }
   }
 }

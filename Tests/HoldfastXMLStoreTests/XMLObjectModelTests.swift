@@ -1,9 +1,11 @@
 import Holdfast
 import HoldfastFiles
 import HoldfastStore
-import HoldfastXMLStore
 import TestSupport
 import Testing
+
+@testable import HoldfastAtomicStore
+@testable import HoldfastXMLStore
 
 /// The scanner of objects reads what libxml2 reads, wherever reads and the pieces of a file end, and whatever the names of the model are.
 @Suite struct XMLObjectModelTests {
@@ -75,5 +77,46 @@ import Testing
       let changed = TestBytes.changed(bytes, from: start, with: marks, &random)
       ObjectComparison.expectSame(changed, "HOLDFAST_SEED=\(random.seed)", model: model)
     }
+  }
+  // MARK: Wide models
+
+  /// The bug: each object reset the link counts of all relationships of the model.
+  @Test func anObjectResetsOnlyTheRelationshipsInWhichTheLastOneHasLinks() throws {
+    let names = (0..<100).map { "E\($0)" }
+    let model = try ManagedObjectModel(
+      entities: names.map { name in
+        EntityDescription(
+          name,
+          relationships: [.toMany("next", to: name, inverse: "former", isOrdered: true), .toMany("former", to: name, inverse: "next")])
+      })
+    let loader = TableLoader(model: model, path: nil)
+    let rows = XMLRowReader(loader, XMLModel(model), XMLStoreOptions(), XMLErrors(path: "/store"), XMLFormat.mostListed)
+    var metadata = XMLMetadata()
+    metadata.setUUID("XML-OBJECT-MODEL-TESTS")
+    try rows.begin(metadata)
+    func with(_ texts: [String], _ body: ([UnsafeRawBufferPointer]) throws -> Void) throws {
+      try Array(texts.joined().utf8).withUnsafeBytes { bytes in
+        var end = 0
+        try body(
+          texts.map { text in
+            defer { end += text.utf8.count }
+            return UnsafeRawBufferPointer(rebasing: bytes[end..<end + text.utf8.count])
+          })
+      }
+    }
+    var resets = 0
+    for (number, name) in names.enumerated() {
+      let ids = ["z\(2 * number + 1)", "z\(2 * number + 2)"]
+      for id in ids {
+        resets += rows.linked.count
+        try with([name, id]) { try rows.beginObject(type: $0[0], id: $0[1]) }
+        #expect(rows.linked.isEmpty)
+        try with(["next", name, ids.joined(separator: " ")]) { try rows.relationship(name: $0[0], destination: $0[1], idrefs: $0[2]) }
+        try rows.endObject()
+      }
+    }
+    #expect(resets == 2 * names.count - 1)
+    rows.forgetLinks()
+    #expect(rows.linked.isEmpty)
   }
 }
