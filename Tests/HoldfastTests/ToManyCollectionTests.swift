@@ -1,7 +1,8 @@
-import Holdfast
 import HoldfastStoreConformance
 import TestSupport
 import Testing
+
+@testable import Holdfast
 
 /// To-many relationships as collections.
 @Suite struct ToManyCollectionTests {
@@ -29,6 +30,30 @@ import Testing
     #expect(friends.isEmpty && friends.startIndex == friends.endIndex && friends.first == nil && friends.randomElement() == nil)
     friends.insert(dog)
     #expect(friends.count == 1 && friends.indices.map { friends[$0] } == [dog] && friends.randomElement() === dog)
+  }
+
+  /// The bug: `first` and `isEmpty` copied all keys of the list.
+  @Test(arguments: TestStore.withChild) func aLoopThatRemovesTheFirstObjectCopiesFewKeysEachTime(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), fido = context.dog("Fido"), count = 2 * RowGroup.size
+    var all = Set((0..<count).map { context.dog("\($0)") })
+    fido.friends.formUnion(all)
+    let index = try #require(fido.entity.relationship(named: "friends")).toManyIndex
+    #expect(fido.friends.count == count && !fido.friends.isEmpty)
+    var number = 0
+    while let friend = fido.friends.first {
+      #expect(fido.leadingTargets(index).count <= RowGroup.size && fido.friends.contains(friend))
+      let isKnown = all.remove(friend) != nil
+      #expect(isKnown && !fido.friends.isEmpty)
+      number += 1
+      if number % 2 == 0 { fido.friends.remove(friend) } else { context.delete(friend) }
+      #expect(!fido.friends.contains(friend))
+    }
+    #expect(all.isEmpty && fido.friends.isEmpty && fido.friends.count == 0)
+    fido.friends.insert(fido)
+    #expect(fido.friends.first === fido && fido.friends.contains(fido) && fido.friends.count == 1)
+    try context.save()
+    let fresh = try place.context(), saved = try #require(try fresh.fetchOne(Dog.self) { $0.name == "Fido" })
+    #expect(saved.friends.map(\.name) == ["Fido"])
   }
 
   @Test(arguments: TestStore.withChild) func algorithmsOfCollectionsWork(_ store: TestStore) throws {

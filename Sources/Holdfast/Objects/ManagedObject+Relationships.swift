@@ -341,6 +341,23 @@ extension ManagedObject {
     return targets(index).count
   }
 
+  /// The keys of a to-many relationship's destinations, as ``targets(_:readsTargets:)``. Of a list in memory, which would be copied, only
+  /// the first ones, beginning with one that isn't being deleted.
+  final func leadingTargets(_ index: Int, readsTargets: Bool = false) -> TargetKeys {
+    guard let toMany, toMany[index].isKnown, toMany[index].order == nil else { return targets(index, readsTargets: readsTargets) }
+    let context = self.context, destination = plan.toMany[index].destination, hasDeleted = context.hasDeleted(destination)
+    return toMany[index].contents.withKeys { keys in
+      let start = hasDeleted ? keys.firstIndex { !context.isDeleted(destination, $0) } ?? keys.count : 0
+      return .list(Array(keys[start..<min(start + RowGroup.size, keys.count)]))
+    }
+  }
+
+  /// Whether a to-many relationship's destinations include a key. A list in memory has an index.
+  final func hasTarget(_ index: Int, _ key: ObjectKey) -> Bool {
+    if let toMany, toMany[index].isKnown { return toMany[index].contents.contains(key) }
+    return targets(index).withKeys { $0.contains(key) }
+  }
+
   /// Sets the destinations from the store's answer.
   final func fire(_ index: Int, _ keys: LinkList) {
     let states = toManyStates(), children = states[index].isChanged ? context.children : nil

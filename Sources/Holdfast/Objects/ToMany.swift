@@ -26,16 +26,22 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var count: Int {
-    let targets = owner.targets(index)
     let destination = owner.plan.toMany[index].destination
-    guard owner.context.hasDeleted(destination) else { return targets.count }
-    return targets.withKeys { keys in
+    if !owner.context.hasDeleted(destination) {
+      let count = owner.targetCount(index)
+      // Reading the relationship can awaken objects, which may delete others.
+      if !owner.context.hasDeleted(destination) { return count }
+    }
+    return owner.targets(index).withKeys { keys in
       keys.reduce(0) { owner.context.isDeleted(destination, $1) ? $0 : $0 + 1 }
     }
   }
 
   /// Whether the relationship has no objects.
-  public var isEmpty: Bool { count == 0 }
+  public var isEmpty: Bool {
+    let targets = owner.leadingTargets(index)
+    return visible(from: 0, in: targets) == targets.count
+  }
 
   /// Whether the relationship contains an object.
   public func contains(_ object: Destination) -> Bool {
@@ -48,7 +54,7 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
     }
     // Lists keep the keys of deleted objects, hidden, also after the save.
     if owner.context.isDeleted(link.destination, object.objectKey) { return false }
-    return owner.targets(index).withKeys { $0.contains(object.objectKey) }
+    return owner.hasTarget(index, object.objectKey)
   }
 
   /// Adds an object unless the relationship contains it. Updates the inverse.
@@ -88,8 +94,9 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
 
   /// An object of the relationship; nil if there is none. Which one is unspecified.
   public var first: Destination? {
-    var objects = makeIterator()
-    return objects.next()
+    var objects = TargetIterator(owner, index, owner.leadingTargets(index, readsTargets: true))
+    guard let object = objects.next() else { return nil }
+    return object.typed()
   }
 
   /// Removes all objects.
