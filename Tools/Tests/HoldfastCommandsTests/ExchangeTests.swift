@@ -1,11 +1,12 @@
 import Foundation
 import Holdfast
-import HoldfastCommands
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import Synchronization
 import Testing
+
+@testable import HoldfastCommands
 
 /// Objects as JSON and CSV, and back.
 @Suite struct ExchangeTests {
@@ -116,6 +117,29 @@ import Testing
     #expect(try count == 5 && StoreSource.importObjects(into: copy, modelPath: model, from: exported) == count)
     let difference = try StoreDifference(try StoreSource(path: path), copy, by: .structure).difference
     #expect(difference.isEmpty, "\(difference)")
+  }
+
+  /// The bug: for each 1,000 objects, and for their destinations, all objects of a file that isn't SQLite were tested.
+  @Test func aFileIsSearchedAFewTimesHoweverManyOfItsObjectsAreExported() throws {
+    let fixture = try Fixture(), exported = fixture.path("objects.json"), count = 20_000
+    let model = try ManagedObjectModel(entities: [EntityDescription("Node", relationships: [.toOne("next", to: "Node", inverse: nil)])])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: fixture.path("store.json")))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    var last: ManagedObject?
+    for _ in 0..<count {
+      let node = try context.insert(entityNamed: "Node")
+      try node.setValue(last, forKey: "next")
+      last = node
+    }
+    try context.save()
+    let before = coordinator.requestCounts
+    #expect(try StoreExport(coordinator, ["Node"], exported, .json, isSQLite: false).run() == count)
+    // The IDs of all objects, then the objects and their destinations.
+    let requests = coordinator.requestCounts - before
+    #expect(requests.fetches <= 1 + 2 * StoreExport.searchCount, "\(requests)")
+    let records = try ExchangeFile(path: exported).records
+    #expect(records.count == count && records.filter { $0.fields["next"] != nil }.count == count - 1)
+    try coordinator.close()
   }
 
   /// A deletion leaves references without an inverse, and IDs in attributes.

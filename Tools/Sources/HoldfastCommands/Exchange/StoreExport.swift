@@ -29,7 +29,8 @@ extension StoreSource {
     do {
       let coordinator = try PersistentStoreCoordinator(model: model, store: file.description)
       defer { try? coordinator.close() }
-      return try StoreExport(coordinator, heldEntityNames, destination, format ?? ExchangeFormat(path: destination)).run()
+      let format = format ?? ExchangeFormat(path: destination)
+      return try StoreExport(coordinator, heldEntityNames, destination, format, isSQLite: file.isSQLite).run()
     } catch let error as CommandError { throw error } catch {
       throw CommandError(path: path, reason: "The store can't be exported to \(destination).", cause: error)
     }
@@ -37,8 +38,10 @@ extension StoreSource {
 }
 
 /// Writes objects in batches. Only the IDs of all objects of an entity, and those of the destinations of a batch, are in memory.
-private struct StoreExport {
+struct StoreExport {
   private static let batchCount = 1_000
+  /// The maximum number of batches of an entity in a file other than SQLite, which tests all objects of the entity for each batch.
+  static let searchCount = 16
 
   private let coordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
@@ -48,14 +51,16 @@ private struct StoreExport {
   private let heldEntityNames: Set<String>
   private let destination: String
   private let format: ExchangeFormat
+  private let isSQLite: Bool
 
   private var model: ManagedObjectModel { coordinator.model }
 
   init(
-    _ coordinator: PersistentStoreCoordinator, _ heldEntityNames: Set<String>, _ destination: String, _ format: ExchangeFormat
+    _ coordinator: PersistentStoreCoordinator, _ heldEntityNames: Set<String>, _ destination: String, _ format: ExchangeFormat,
+    isSQLite: Bool
   ) throws {
     (self.coordinator, self.heldEntityNames) = (coordinator, heldEntityNames)
-    (self.destination, self.format) = (destination, format)
+    (self.destination, self.format, self.isSQLite) = (destination, format, isSQLite)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     try context.setQueryGeneration(from: .current)
     generation = context.queryGenerationToken
@@ -163,8 +168,9 @@ private struct StoreExport {
     var request = FetchRequest<ManagedObject>(entityName: entity.name)
     request.includesSubentities = false
     let ids = try context.fetchObjectIDs(request)
-    for start in stride(from: 0, to: ids.count, by: Self.batchCount) {
-      let part = ids[start..<min(start + Self.batchCount, ids.count)]
+    let batchCount = isSQLite ? Self.batchCount : max(Self.batchCount, (ids.count + Self.searchCount - 1) / Self.searchCount)
+    for start in stride(from: 0, to: ids.count, by: batchCount) {
+      let part = ids[start..<min(start + batchCount, ids.count)]
       let batch = FetchRequest<ManagedObject>(
         entityName: entity.name, where: FetchPredicate(.membership(.object, part.map { .objectID($0) })))
       let objects = Dictionary(try context.fetch(batch).map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
@@ -192,8 +198,9 @@ private struct StoreExport {
     let own = ids.filter { $0.storeIdentifier == coordinator.storeIdentifier && heldEntityNames.contains($0.entityName) }
     for (root, ids) in Dictionary(grouping: own, by: { model.entity(named: $0.entityName)?.rootIndex }) {
       guard let root else { continue }
-      for start in stride(from: 0, to: ids.count, by: Self.batchCount) {
-        let part = ids[start..<min(start + Self.batchCount, ids.count)]
+      let batchCount = isSQLite ? Self.batchCount : max(Self.batchCount, ids.count)
+      for start in stride(from: 0, to: ids.count, by: batchCount) {
+        let part = ids[start..<min(start + batchCount, ids.count)]
         let request = FetchRequest<ManagedObject>(
           entityName: model.entities[root].name, where: FetchPredicate(.membership(.object, part.map { .objectID($0) })))
         existing.formUnion(try context.fetchObjectIDs(request))
