@@ -43,6 +43,35 @@ import Testing
     expectCost(below: 30, times: { move(10_000, in: short) }) { move(10_000, in: long) }
   }
 
+  /// The bug: moving objects by offsets, and reversing the order, created all objects of the list and read their rows.
+  @Test(arguments: TestStore.allCases) func reorderingCreatesNoObjects(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Self.model, classes: []), setup = try place.context(), count = 3_000
+    let owner = try setup.insert(entityNamed: "List"), filled = try owner.ordered(forKey: "entries")
+    for _ in 0..<count { filled.append(try setup.insert(entityNamed: "Entry")) }
+    try setup.save()
+    let ids = filled.map(\.objectID), id = owner.objectID
+    let (context, recorder) = try place.recording()
+    let list = try context.existingObject(with: id), entries = try list.ordered(forKey: "entries")
+    #expect(entries.count == count)
+    recorder.clear()
+    entries.move(fromOffsets: [count - 1], toOffset: 0)
+    entries.move(fromOffsets: [1, 2], toOffset: count)
+    entries.move(fromOffsets: [0], toOffset: 1)
+    entries.reverse()
+    #expect(recorder.requests.isEmpty, "\(recorder.requests)")
+    let entity = try #require(Self.model.entity(named: "Entry"))
+    #expect(context.core.registry.extent(sharingRootOf: entity.index).positions == 0)
+    var expected = [ids[count - 1]]
+    expected += ids[2..<count - 1]
+    expected += ids[0..<2]
+    expected.reverse()
+    #expect(entries.map(\.objectID) == expected)
+    try context.save()
+    let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [])
+    let saved = try fresh.existingObject(with: id).ordered(forKey: "entries")
+    #expect(saved.map(\.objectID) == expected)
+  }
+
   enum Deletion: CaseIterable, Sendable { case pendingBeside, savedBeside, pendingInside }
 
   /// The bug: each move visited all objects if any object of the entity was being deleted, or had been deleted.

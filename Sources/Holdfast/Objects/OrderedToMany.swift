@@ -53,6 +53,14 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
     return list
   }
 
+  /// The keys of the objects in order, without creating the objects.
+  private var keys: [ObjectKey] {
+    switch targets {
+    case .list(let list): list.visibleKeys
+    case .plain(let keys): keys.withKeys { Array($0) }
+    }
+  }
+
   private static func key(at position: Int, in targets: Targets) -> ObjectKey {
     precondition(
       position >= 0 && position < OrderedToMany.count(of: targets),
@@ -140,12 +148,15 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   }
 
   /// Moves the objects at several positions, in their order, to before a position, as lists in user interfaces require.
+  ///
+  /// Takes time proportional to the count, unless it moves only one object.
   public func move(fromOffsets sources: some Sequence<Int>, toOffset target: Int) {
-    let all = Array(self).map(\.objectKey)
-    let moving = Set(sources)
+    let moving = Set(sources), count = count
     precondition(
-      moving.allSatisfy(all.indices.contains) && target >= 0 && target <= all.count,
-      "Objects of an ordered relationship of \(all.count) objects were moved from or to positions beyond it.")
+      moving.allSatisfy { $0 >= 0 && $0 < count } && target >= 0 && target <= count,
+      "Objects of an ordered relationship of \(count) objects were moved from or to positions beyond it.")
+    if moving.count == 1, let source = moving.first { return move(from: source, to: target > source ? target - 1 : target) }
+    let all = keys
     let moved = moving.sorted().map { all[$0] }
     let before = all.indices.filter { $0 < target && !moving.contains($0) }.map { all[$0] }
     let behind = all.indices.filter { $0 >= target && !moving.contains($0) }.map { all[$0] }
@@ -161,7 +172,7 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   }
 
   /// Reverses the order of the objects.
-  public func reverse() { reorder(Array(self).reversed().map(\.objectKey)) }
+  public func reverse() { reorder(keys.reversed()) }
 
   /// Sorts the objects. The sort is stable.
   public func sort(by areInIncreasingOrder: (Destination, Destination) throws -> Bool) rethrows {
