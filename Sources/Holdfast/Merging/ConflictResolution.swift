@@ -200,7 +200,12 @@ extension ContextCore {
     undelete(undeleted)
     let merged = Set(merges.map(\.object))
     for place in merges.indices { merges[place].noteLinks(merged) }
-    for merge in merges { merge.takeBackLinks() }
+    var references = ForeignReferences(to: merges.filter(\.isRemovedInsertion).map(\.object), in: self)
+    for merge in merges {
+      merge.takeBackLinks(references)
+      // Reverting its links may have restored references.
+      references.note(merge.object)
+    }
     noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
     var failure: (any Error)?

@@ -7,8 +7,11 @@ import HoldfastStore
 struct ForeignReferences {
   /// By the root entity and the key of the referenced object.
   private var owners: [EntityIndex: [ObjectKey: [ManagedObject]]] = [:]
+  /// The relationships without an inverse that can reference the objects, by the owner's entity; empty if there are none.
+  private var relationships: [[ManagedObjectModel.Relationship]] = []
 
   init(to objects: [ManagedObject], in context: ContextCore) {
+    if objects.isEmpty { return }
     for object in objects { owners[object.plan.root, default: [:]][object.objectKey] = [] }
     let relationships = context.entities.map { entity in
       (entity.relationships + entity.transientRelationships).filter { relationship in
@@ -16,11 +19,17 @@ struct ForeignReferences {
       }
     }
     if relationships.allSatisfy(\.isEmpty) { return }
-    for owner in context.changes.objects where !owner.isDeleted {
-      for relationship in relationships[owner.flags.entityIndex.rawValue] {
-        let root = context.graph.entities[relationship.destinationIndex].root
-        owner.forEachKnownKey(relationship) { note(owner, root, $0) }
-      }
+    self.relationships = relationships
+    for owner in context.changes.objects { note(owner) }
+  }
+
+  /// Notes what an object references now.
+  mutating func note(_ owner: ManagedObject) {
+    if relationships.isEmpty || owner.isDeleted { return }
+    let graph = owner.context.graph
+    for relationship in relationships[owner.flags.entityIndex.rawValue] {
+      let root = graph.entities[relationship.destinationIndex].root
+      owner.forEachKnownKey(relationship) { note(owner, root, $0) }
     }
   }
 

@@ -10,8 +10,8 @@ struct ObjectLinks {
   /// The object's positions in ordered lists.
   private var positions: [(owner: ManagedObject, index: Int, position: Int)] = []
 
-  /// - Parameter owners: The changed objects that may reference the object by relationships without an inverse. Defaults to all.
-  init(of object: ManagedObject, referencedBy owners: [ManagedObject]? = nil) {
+  /// - Parameter owners: The changed objects that may reference the object by relationships without an inverse; see ``ForeignReferences``.
+  init(of object: ManagedObject, referencedBy owners: [ManagedObject]) {
     self.object = object
     let context = object.context
     for relationship in object.entity.relationships + object.entity.transientRelationships {
@@ -24,14 +24,14 @@ struct ObjectLinks {
         positions.append((owner, inverse.toManyIndex, position))
       }
     }
-    if let owners { findForeign(owners) } else { findForeign(object.context.changes.objects) }
+    findForeign(owners)
   }
 
   /// The destinations of the object's relationships without an inverse.
   var destinationsWithoutInverse: [ManagedObject] { own.filter { !$0.relationship.hasInverse }.flatMap(\.destinations) }
 
   /// Finds the references to the object by relationships without an inverse. Most models have none.
-  private mutating func findForeign(_ owners: some Sequence<ManagedObject>) {
+  private mutating func findForeign(_ owners: [ManagedObject]) {
     let context = object.context
     for entity in context.entities {
       for relationship in entity.relationships + entity.transientRelationships

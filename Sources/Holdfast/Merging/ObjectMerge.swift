@@ -15,7 +15,7 @@ struct OwnedList: Hashable {
 ///
 /// 1. ``noteLinks(_:)`` finds the to-one relationships that the resolution keeps. An object that both sides have inserted again becomes an
 ///    update of the stored one.
-/// 2. ``takeBackLinks()`` reverts changed to-one relationships to what the context had read, at both ends.
+/// 2. ``takeBackLinks(_:)`` reverts changed to-one relationships to what the context had read, at both ends.
 /// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
 /// 4. ``setAgain()`` sets the noted relationships, again at both ends.
 /// 5. ``setOthersAgain()`` sets links of other objects that phase 2 has broken: reverting a one-to-one link takes the former partner from
@@ -72,9 +72,9 @@ struct ObjectMerge {
     }
   }
 
-  func takeBackLinks() {
-    // An object that was inserted again, and that the store doesn't have.
-    if object.isInserted && isRemoved { return ObjectLinks(of: object).cut() }
+  /// - Parameter references: The references to the objects with ``isRemovedInsertion``.
+  func takeBackLinks(_ references: ForeignReferences) {
+    if isRemovedInsertion { return ObjectLinks(of: object, referencedBy: references.owners(of: object)).cut() }
     if object.isDeleted || !object.isUpdated { return }
     // A rollback reverts to-many relationships as well.
     if !keepsChanges { return context.takeBack(object) }
@@ -160,6 +160,9 @@ struct ObjectMerge {
   var isRemoved: Bool {
     current == nil && (object.isDeleted || !object.isUpdated && !object.isInserted || !resolution.prefersObject)
   }
+
+  /// Whether the object was inserted again, and leaves the context because the store doesn't have it.
+  var isRemovedInsertion: Bool { object.isInserted && isRemoved }
 
   /// Whether a custom policy determines the values.
   var setsValues: Bool { if case .values = resolution { true } else { false } }

@@ -561,6 +561,33 @@ import Testing
     try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
+  /// The bug: each object that was inserted again, and leaves the context, was looked for in all changed objects.
+  @Test func theReferencesToManyObjectsThatLeaveTheContextAreFoundTogether() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Dog", relationships: [.toOne("breed", to: "Breed", inverse: nil)]), Self.breed,
+    ])
+    let (place, context) = try storedBreeds(30, model), other = try place.context(), breeds = try context.all("Breed")
+    context.mergePolicy = .error
+    for (number, breed) in breeds.enumerated() { breed["number"] = .int64(Int64(1_000 + number)) }
+    for breed in try other.all("Breed") { other.delete(breed) }
+    try other.save()
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    try context.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    #expect(breeds.count == 30 && breeds.allSatisfy(\.isInserted))
+    let dogs = breeds.map { breed in
+      let dog = context.make("Dog")
+      dog.lead("breed", to: breed)
+      return dog
+    }
+    let references = ForeignReferences(to: breeds, in: context.core)
+    for (dog, breed) in zip(dogs, breeds) { #expect(references.owners(of: breed) == [dog]) }
+    try context.resolveConflicts(of: error, using: .rollback)
+    #expect(dogs.allSatisfy { $0["breed"] == .null } && breeds.allSatisfy { !$0.isInserted && $0.isInaccessible })
+    try context.save()
+    let fresh = try place.context(), saved = try fresh.all("Dog")
+    #expect(try saved.count == 30 && saved.allSatisfy { $0["breed"] == .null } && fresh.all("Breed").isEmpty)
+  }
+
   /// The bug: for each merged object, all objects of a list without an inverse that contained it were removed and added again.
   @Test(arguments: [false, true]) func aListOfManyNewObjectsBecomesOneOfStoredOnesInLinearTime(isOrdered: Bool) throws {
     let model = try ManagedObjectModel(entities: [
