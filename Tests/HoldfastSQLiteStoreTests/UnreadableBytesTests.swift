@@ -67,18 +67,19 @@ import Testing
   @Test func aSnapshotThatCannotBeReadEnds() throws {
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("former")]])
-    let view = try tested.store.beginRead(.snapshot), session = try #require(view as? SQLiteReadView)
+    let view = try tested.store.beginRead(.snapshot, options: .none), session = try #require(view as? SQLiteReadView)
     // The first request reads the schema.
     #expect(try tested.all("Person", in: view).isEmpty)
     try tested.insert("Company", [["name": .string("latest")]])
     try session.read("test", needsTransaction: false, .none) { connection in
       try failing(connection, SQLITE_FCNTL_JOURNAL_POINTER, short: false) {
-        #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .inputOutput)
+        let error = try thrown { _ = try tested.all("Company", in: view) }
+        #expect(error.code == .inputOutput)
       }
     }
     for _ in 0..<2 { #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .notOpen) }
     view.end()
-    #expect(try tested.all("Company", in: try tested.store.beginRead(.snapshot)).count == 2)
+    #expect(try tested.all("Company", in: try tested.store.beginRead(.snapshot, options: .none)).count == 2)
   }
 
   @Test func aLogIsLeftAloneIfItsIndexCannotBeOpenedOrIfItIsAnother() throws {
