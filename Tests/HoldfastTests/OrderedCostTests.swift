@@ -1,4 +1,5 @@
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

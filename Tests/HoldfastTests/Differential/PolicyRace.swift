@@ -11,6 +11,10 @@ final class PolicyRace {
     var hasUniqueValues = false
     /// Whether the third context has two children, or a child and a grandchild.
     var hasChildren = false
+    /// Whether objects have derived values.
+    var hasDerivedValues = false
+    /// A second store of the coordinator, which gets half of the objects; nil for a single store.
+    var secondStore: TestStore?
   }
 
   /// The policies of ``MergePolicyTests``, and `error`.
@@ -26,7 +30,9 @@ final class PolicyRace {
 
   let model: RandomModel
   private(set) var log: [String] = []
-  private let place: TestStore.Place
+  private let places: [TestStore.Place]
+  /// The coordinator of two stores; nil if there is only one.
+  private let coordinator: PersistentStoreCoordinator?
   /// Parents precede their children.
   private let contexts: [ManagedObjectContext]
   /// The last objects that each context without children has read. They stay in it, and may be older than the store.
@@ -37,20 +43,27 @@ final class PolicyRace {
 
   init(_ store: TestStore, _ setup: Setup, seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let model = try RandomModel(&random, hasUniqueValues: setup.hasUniqueValues)
-    let place = try store.makePlace(model: model.model, classes: [])
-    var contexts = try (0..<3).map { _ in try place.context() }
+    let model = try RandomModel(&random, hasUniqueValues: setup.hasUniqueValues, hasDerivedValues: setup.hasDerivedValues)
+    places = try ([store] + [setup.secondStore].compactMap(\.self)).map { try $0.makePlace(model: model.model, classes: []) }
+    coordinator =
+      setup.secondStore == nil ? nil : try PersistentStoreCoordinator(model: model.model, stores: places.map(\.description))
+    var contexts: [ManagedObjectContext] = []
+    for _ in 0..<3 { contexts.append(try PolicyRace.context(places, coordinator)) }
     if setup.hasChildren {
       contexts.append(ManagedObjectContext(parent: contexts[2]))
       contexts.append(ManagedObjectContext(parent: contexts[seed & 32 == 0 ? 2 : 3]))
     }
-    (self.model, self.place, self.contexts) = (model, place, contexts)
+    (self.model, self.contexts) = (model, contexts)
     held = contexts.map { _ in [] }
     for (number, context) in contexts.enumerated() {
       context.automaticallyMergesChanges = number == 0 || seed >> UInt64(number) & 1 == 0
       context.firesFaultsInBatches = seed & 1 == 0
       if context.automaticallyMergesChanges { log.append("\(number): merges automatically") }
     }
+  }
+
+  private static func context(_ places: [TestStore.Place], _ coordinator: PersistentStoreCoordinator?) throws -> ManagedObjectContext {
+    try coordinator.map { try ManagedObjectContext(coordinator: $0) } ?? places[0].context()
   }
 
   func run(_ step: PolicyRaceProgram.Step) throws {
@@ -91,6 +104,7 @@ final class PolicyRace {
     switch step.kind {
     case .insert:
       let object = try context.insert(entityNamed: model.concrete[numbers[0] % model.concrete.count].name)
+      if let stores = coordinator?.persistentStores { try context.assign(object, to: stores[numbers[1] % stores.count]) }
       try tag(object)
       try number(object, numbers)
       note("insert \(object)", context)
@@ -164,7 +178,7 @@ final class PolicyRace {
     let relationship = object.entity.relationships[numbers[2] % object.entity.relationships.count]
     let target = try pick(model.model.destination(of: relationship).name, numbers[3], context)
     // The second fetch may have merged the deletion of the object.
-    if object.isInaccessible { return }
+    if object.isInaccessible || isAddition && target.map({ store(of: $0, context) != store(of: object, context) }) == true { return }
     note("\(isAddition ? "link" : "unlink") \(object) \(relationship.name) \(target.map { "\($0)" } ?? "nil")", context)
     if !relationship.isToMany {
       object.setToOne(relationship, isAddition ? target : nil)
@@ -172,6 +186,11 @@ final class PolicyRace {
       let targets = try object.toMany(forKey: relationship.name)
       if isAddition { targets.insert(target) } else { targets.remove(target) }
     }
+  }
+
+  /// The store of an object, which may be new.
+  private func store(of object: ManagedObject, _ context: ManagedObjectContext) -> String? {
+    context.core.changes.store(assignedTo: object)?.identifier ?? object.objectID.storeIdentifier
   }
 
   private func move(_ numbers: [Int], _ context: ManagedObjectContext) throws {
@@ -228,7 +247,7 @@ final class PolicyRace {
   /// What the store has, which must be sound, or what the parent shows to its children.
   private func contents(above context: ManagedObjectContext) throws -> RaceContents {
     if let parent = context.parent { return try RaceContents(ManagedObjectContext(parent: parent), model.model) }
-    return try RaceContents(place.context(), model.model, isSound: true)
+    return try RaceContents(PolicyRace.context(places, coordinator), model.model, isSound: true)
   }
 
   private func checkRefusal(_ error: PersistenceError, _ policy: Policy, _ context: ManagedObjectContext) throws {

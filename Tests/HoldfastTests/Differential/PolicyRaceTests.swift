@@ -30,6 +30,19 @@ import Testing
     run(store, PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasChildren: true), count: TestTier.count(4, full: 750))
   }
 
+  /// Counts, sums and copies are those of the destinations in the store, whoever has changed them.
+  @Test(arguments: [TestStore.memory, .sqlite, .binary, .weakest], [false, true])
+  func RH4_derivedValuesInARaceAreThoseOfTheDestinations(_ store: TestStore, _ hasUniqueValues: Bool) {
+    let setup = PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasDerivedValues: true)
+    run(store, setup, count: TestTier.count(6, full: 500))
+  }
+
+  /// Relationships stay within a store.
+  @Test(arguments: [(TestStore.memory, TestStore.sqlite), (.sqlite, .json), (.weakest, .binary)])
+  func RH4_whatIsSavedInTwoStoresIsSound(_ first: TestStore, _ second: TestStore) {
+    run(first, PolicyRace.Setup(hasDerivedValues: true, secondStore: second), count: TestTier.count(6, full: 500))
+  }
+
   private func run(_ store: TestStore, _ setup: PolicyRace.Setup, count: Int) {
     var seeds = SeededGenerator()
     for number in 0..<count {

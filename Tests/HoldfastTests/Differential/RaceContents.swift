@@ -37,7 +37,8 @@ struct RaceContents: Equatable {
 
   /// Reads all objects.
   ///
-  /// - Parameter isSound: Whether to check that both ends of relationships agree, and that no two objects have the same unique values.
+  /// - Parameter isSound: Whether to check that both ends of relationships agree, that derived values are those of the destinations, and
+  ///   that no two objects have the same unique values.
   init(_ context: ManagedObjectContext, _ model: ManagedObjectModel, isSound: Bool = false) throws {
     let all: [ManagedObject] = try model.entities.filter { $0.superentityIndex == nil }.flatMap {
       try context.fetch(FetchRequest<ManagedObject>(entityName: $0.name))
@@ -110,6 +111,22 @@ struct RaceContents: Equatable {
         }
       }
     }
+    for relationship in object.entity.relationships { try checkDerived(object, relationship, known) }
+  }
+
+  private static func checkDerived(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ known: Set<ManagedObject>)
+    throws
+  {
+    func check(_ kind: String, _ wanted: Int64?) throws {
+      let name = "\(kind)_\(relationship.name)"
+      guard object.entity.attributes.contains(where: { $0.name == name }) else { return }
+      let found = try object.value(forKey: name).storeValue?.integer
+      if found != wanted { throw RaceFault("\(object) \(name) is \(found ?? -1) where it should be \(wanted ?? -1).") }
+    }
+    let tags = try targets(object, relationship).filter(known.contains).map { try $0.value(forKey: "tag").storeValue?.integer ?? 0 }
+    if !relationship.isToMany { return try check("copy", tags.first) }
+    try check("count", Int64(tags.count))
+    try check("sum", tags.reduce(0, +))
   }
 
   private func checkUniqueness() throws {

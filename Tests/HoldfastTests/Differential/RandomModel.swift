@@ -31,7 +31,10 @@ struct RandomModel {
   /// - Parameters:
   ///   - hasUniqueValues: Whether root entities have uniqueness constraints.
   ///   - hasCallbacks: Whether objects have the attributes of ``Echo``. Then no rule denies a deletion.
-  init(_ random: inout SeededGenerator, hasUniqueValues: Bool = false, hasCallbacks: Bool = false) throws {
+  ///   - hasDerivedValues: Whether objects count and sum up their destinations, and copy the tags of single ones.
+  init(
+    _ random: inout SeededGenerator, hasUniqueValues: Bool = false, hasCallbacks: Bool = false, hasDerivedValues: Bool = false
+  ) throws {
     var entities: [EntityDescription] = []
     for number in 0..<Int.random(in: 2...6, using: &random) {
       let above = number > 0 && Int.random(in: 0..<2, using: &random) == 0 ? entities[Int.random(in: 0..<number, using: &random)].name : nil
@@ -63,6 +66,7 @@ struct RandomModel {
     for number in 0..<Int.random(in: 2...7, using: &random) { RandomModel.relate(number, &entities, &random) }
     if hasUniqueValues { RandomModel.constrain(&entities, &random) }
     if hasCallbacks { RandomModel.addEchoes(&entities) }
+    if hasDerivedValues { for index in entities.indices { entities[index].attributes += RandomModel.derived(entities[index]) } }
     model = try ManagedObjectModel(entities: entities, composites: RandomModel.composites(&random))
     concrete = model.entities.filter { !$0.isAbstract }
     self.hasCallbacks = hasCallbacks
@@ -91,6 +95,14 @@ struct RandomModel {
       for place in entities[index].relationships.indices where entities[index].relationships[place].deleteRule == .deny {
         entities[index].relationships[place].deleteRule = .nullify
       }
+    }
+  }
+
+  private static func derived(_ entity: EntityDescription) -> [AttributeDescription] {
+    entity.relationships.flatMap { relationship -> [AttributeDescription] in
+      let name = relationship.name
+      if !relationship.isToMany { return [.derived("copy_\(name)", .integer64, "\(name).tag")] }
+      return [.derived("count_\(name)", .integer64, "\(name).@count"), .derived("sum_\(name)", .integer64, "\(name).tag.@sum")]
     }
   }
 
