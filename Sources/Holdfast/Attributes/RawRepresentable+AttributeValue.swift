@@ -1,5 +1,11 @@
 public import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Enumerations as attribute values, stored by their raw values:
 ///
 /// ```swift
@@ -38,6 +44,19 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
 extension AttributeValue where Self: OptionSet, RawValue: AttributeValue {
   /// Reads a slot. An absent value reads as the empty set.
   @inlinable public static func load(_ row: RowPointer, _ slot: SlotIndex) -> Self { Self(rawValue: RawValue.load(row, slot)) }
+}
+
+extension AttributeValue where Self: RawRepresentable, RawValue == Data {
+  /// Reads a slot of an object, also from the external file of its bytes.
+  public static func read(_ object: ManagedObject, _ slot: SlotIndex) -> Self {
+    let row = object.row(for: slot)
+    if !row.isExternal(slot) { return load(row, slot) }
+    return readPresent(object, row, slot) ?? load(AbsentRow.pointer, 0)
+  }
+  /// Reads a slot that has a value; nil if its external file is unreadable.
+  public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: SlotIndex) -> Self? {
+    row.isExternal(slot) ? object.dataInFile(slot, row).flatMap { Self(rawValue: $0) } : loadPresent(row, slot)
+  }
 }
 
 /// An empty row, from which types read their zero values.

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastFiles
 import HoldfastMemoryStore
+import HoldfastStore
 import HoldfastStoreConformance
 import TestSupport
 import Testing
@@ -263,6 +264,39 @@ import Testing
       #expect(try count(.comparison(.property(image), .equalTo, .constant(.null), [])) == 2, "\(store.type)")
       try context.persistentStoreCoordinator.close()
     }
+  }
+
+  private struct Encoded: RawRepresentable, AttributeValue {
+    let rawValue: Data
+    static func load(_ row: RowPointer, _ slot: SlotIndex) -> Encoded { Encoded(rawValue: Data.load(row, slot)) }
+  }
+
+  private final class Scan: ManagedObject {
+    override class var entityName: String { "Photo" }
+    var image: Encoded? {
+      get { self[Photo.Slot.image] }
+      set { self[Photo.Slot.image] = newValue }
+    }
+    var present: Encoded { self[Photo.Slot.image] }
+  }
+
+  /// The bug: such properties had the name of the file as their value.
+  @Test(arguments: FileStore.all)
+  func aTypeWhoseRawValuesAreBytesReadsThemFromTheFile(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), image = Gallery.bytes(1, 3000), other = Gallery.bytes(2, 10)
+    _ = try gallery.make([image])
+    let store = kind.description(at: gallery.path, Gallery.small)
+    let coordinator = try PersistentStoreCoordinator(model: Gallery.model, store: store)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [Scan.self])
+    let scan = try #require(try context.fetch(FetchRequest<Scan>(entityName: "Photo")).first)
+    #expect(scan.image?.rawValue == image && scan.present.rawValue == image)
+    scan.image = Encoded(rawValue: other)
+    try context.save()
+    #expect(scan.image?.rawValue == other && scan.present.rawValue == other)
+    scan.image = nil
+    #expect(scan.image == nil && scan.present.rawValue.isEmpty)
+    context.rollback()
+    try coordinator.close()
   }
 
   @Test func namesOfFilesCannotBeSetOrUsedAsDefaultsOrUniqueValues() throws {
