@@ -41,7 +41,7 @@ extension ManagedObject {
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
-    let said = transientStoreValue(attribute.index)
+    let said = transientStoreValue(attribute)
     if !hasTransient(attribute.index) { return .null }
     if let said = attribute.type.isUntyped ? said : said?.ofObject(in: attribute.type) { return said }
     throw PersistenceError(
@@ -49,11 +49,13 @@ extension ManagedObject {
       reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
   }
 
-  /// The value that was set, in the type of its Swift value; nil when a `StoreValue` can't represent it.
-  final func transientStoreValue(_ index: Int) -> StoreValue? {
+  /// The value that was set, in the attribute's type if this can represent it, otherwise in the type of its Swift value; nil when a
+  /// `StoreValue` can't represent it.
+  final func transientStoreValue(_ attribute: ManagedObjectModel.TransientAttribute) -> StoreValue? {
     _ = readRow
-    guard let value = toMany?[transient: index, plan] else { return nil }
-    return (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
+    guard let value = toMany?[transient: attribute.index, plan] else { return nil }
+    let said = (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
+    return said.map { $0.ofProperty(in: attribute.type) ?? $0 }
   }
 
   /// The value converted to the attribute's type. Changes nothing.

@@ -167,6 +167,27 @@ import Testing
     try context.save()
   }
 
+  /// The bug: reading it by name threw `wrongType`, and saves didn't call the validation method of the class for it.
+  @Test func aTransientURICanBeSetAsText() throws {
+    final class Note: ManagedObject {
+      var asked: [PropertyValue] = []
+      override class var entityName: String { "Note" }
+      override func validate(_ value: PropertyValue, forKey key: String) throws { asked.append(value) }
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("source", .uri, isOptional: true, isTransient: true)])
+    ])
+    let context = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Note.self])
+    let note = context.insert(Note.self)
+    note[transient: 0] = "mailto:a@b.c"
+    #expect(try note.value(forKey: "source") == .uri("mailto:a@b.c"))
+    try context.save()
+    #expect(note.asked == [.single(.uri("mailto:a@b.c"))])
+    let text: String? = note[transient: 0]
+    #expect(text == "mailto:a@b.c")
+  }
+
   @Test func aNewObjectNeedsItsMandatoryOnes() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(

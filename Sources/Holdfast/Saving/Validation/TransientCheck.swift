@@ -21,7 +21,7 @@ struct TransientCheck: Sendable {
   /// the attribute's type can't represent it, because the Swift type may be wider.
   func failure(_ object: ManagedObject) -> PersistenceError? {
     guard object.hasTransient(attribute.index) else { return object.isInserted ? failure(.null, object) : nil }
-    guard !attribute.type.isUntyped, let value = object.transientStoreValue(attribute.index) else { return nil }
+    guard !attribute.type.isUntyped, let value = object.transientStoreValue(attribute) else { return nil }
     return failure(value, object)
   }
 
