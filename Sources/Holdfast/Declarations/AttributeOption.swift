@@ -83,7 +83,9 @@ public struct AttributeOption: Sendable {
 
   /// Values that a transformer converts to bytes and back, for ``PropertyDeclaration/transformable(_:_:_:)``.
   ///
-  /// In the model, the transformer has the name of its type. The container registers it, unless another one has this name.
+  /// In the model, the transformer has the name of its type. The container registers it, unless another one has this name. So two
+  /// transformers of one type must have the same settings: register others under names of their own, and use
+  /// ``transformable(by:)-(String)``.
   public static func transformable(by transformer: some AttributeTransformer) -> AttributeOption {
     let name = String(describing: Swift.type(of: transformer))
     return AttributeOption {

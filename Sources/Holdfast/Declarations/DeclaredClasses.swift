@@ -90,22 +90,35 @@ struct DeclaredClasses {
     return composites
   }
 
-  /// Reports transformers of different types that have the same name, because a transformer is found by the name.
+  /// Reports different transformers that have the same name, because a transformer is found by the name.
   private mutating func checkTransformers() {
-    var types: [String: Any.Type] = [:]
+    var found: [String: any AttributeTransformer] = [:]
     for declaration in declarations {
       for property in declaration.properties {
         guard case .attribute(let attribute) = property.kind, let (name, transformer) = attribute.transformer else { continue }
-        let type: Any.Type = Swift.type(of: transformer)
-        if let known = types.updateValue(type, forKey: name), known != type {
+        guard let known = found.updateValue(transformer, forKey: name) else { continue }
+        let problem: String
+        if Swift.type(of: known) != Swift.type(of: transformer) {
           let value = transformer.madeType, isCodable = name == "Codable.\(value)"
           let other = isCodable ? "Codable type is also named \(value)" : "transformer is also named \(name)"
-          problems.append(
-            "\(declaration.type).\(property.name): Another \(other). Rename one of both, or register one transformer under another name "
-              + "and declare its attribute as `.transformable(by: \"Name\")`.")
+          problem = "Another \(other). Rename one of both, or register"
+        } else if DeclaredClasses.differ(known, transformer) {
+          problem = "Another attribute has a \(name) with other settings. Register"
+        } else {
+          continue
         }
+        problems.append(
+          "\(declaration.type).\(property.name): \(problem) one transformer under another name and declare its attribute as "
+            + "`.transformable(by: \"Name\")`.")
       }
     }
+  }
+
+  /// Whether two values of one type are known to have different settings. References and closures may be equal although they differ.
+  private static func differ(_ first: Any, _ second: Any) -> Bool {
+    if Swift.type(of: first) is AnyClass { return false }
+    if let first = first as? any Equatable { return !first.equals(second) }
+    return zip(Mirror(reflecting: first).children, Mirror(reflecting: second).children).contains { differ($0.value, $1.value) }
   }
 
   /// Registers the transformers of `Codable` attributes and those in declarations, unless others have their names.
@@ -206,4 +219,9 @@ extension AttributeTransformerRegistry {
   public mutating func registerCodableAttributes(of classes: [ManagedObject.Type]) throws {
     try DeclaredClasses(classes).register(in: &self)
   }
+}
+
+extension Equatable {
+  /// Whether a value of any type equals this one.
+  fileprivate func equals(_ other: Any) -> Bool { (other as? Self) == self }
 }

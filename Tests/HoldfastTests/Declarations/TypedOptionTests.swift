@@ -184,4 +184,37 @@ import Testing
     let error = try #require(throws: PersistenceError.self) { try ManagedObjectModel.declared(by: [Owner.self]) }
     #expect("\(error)".contains("Owner.shop: Another transformer is also named Coder.") && !"\(error)".contains("Owner.same"))
   }
+
+  private struct Shifted: AttributeTransformer {
+    var offset: UInt8
+    var reporting: @Sendable () -> Void = {}
+    func data(from value: UInt8) throws -> Data { Data([value &+ offset]) }
+    func value(from data: Data) throws -> UInt8 { (data.first ?? 0) &- offset }
+  }
+
+  /// The bug: the attribute `second` was encoded with the settings of `first`, in silence.
+  @Test func twoTransformersOfOneTypeWithDifferentSettingsAreRefused() throws {
+    final class Owner: ManagedObject {
+      var first: UInt8? { self[property: TransformableSlot(0)] }
+      var list: [String]? { self[property: TransformableSlot(1)] }
+      var names: [String]? { self[property: TransformableSlot(2)] }
+      var same: UInt8? { self[property: TransformableSlot(3)] }
+      var second: UInt8? { self[property: TransformableSlot(4)] }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(
+          Owner.self,
+          [
+            .transformable("first", \Owner.first, .transformable(by: Shifted(offset: 1))),
+            .transformable("list", \Owner.list, .transformable(by: CodableTransformer<[String]>(.propertyList))),
+            .transformable("names", \Owner.names, .transformable(by: CodableTransformer<[String]>())),
+            .transformable("same", \Owner.same, .transformable(by: Shifted(offset: 1))),
+            .transformable("second", \Owner.second, .transformable(by: Shifted(offset: 2))),
+          ])
+      }
+    }
+    let error = try #require(throws: PersistenceError.self) { try ManagedObjectModel.declared(by: [Owner.self]) }
+    #expect("\(error)".contains("Owner.second: Another attribute has a Shifted with other settings."))
+    #expect("\(error)".contains("Owner.names: Another attribute has a CodableTransformer<Array<String>> with other settings."))
+    #expect(!"\(error)".contains("Owner.same"))
+  }
 }
