@@ -16,7 +16,7 @@ import HoldfastStore
 /// wrote them. Archives of objects of other classes are refused. The reader never looks up or instantiates a class, and it is bounded by
 /// ``limits``.
 public struct KeyedArchiveTransformer: AttributeTransformer {
-  /// The maximum sizes of an archive that is read.
+  /// The maximum sizes of an archive that is read or written.
   public let limits: PropertyListLimits
 
   /// Creates a transformer.
@@ -24,8 +24,13 @@ public struct KeyedArchiveTransformer: AttributeTransformer {
 
   /// Encodes a property list as a keyed archive.
   ///
-  /// - Throws: ``/HoldfastPropertyList/PropertyListError`` when an archive can't represent the value.
-  public func data(from value: PropertyList) throws -> Data { Data(try KeyedArchive.bytes(of: value)) }
+  /// - Throws: ``/HoldfastPropertyList/PropertyListError`` when an archive can't represent the value, or exceeds ``limits``.
+  public func data(from value: PropertyList) throws -> Data {
+    let bytes = try KeyedArchive.bytes(of: value)
+    // Otherwise a value could be saved that can't be read again.
+    _ = try KeyedArchive(bytes, limits: limits).propertyListValue(limits: limits)
+    return Data(bytes)
+  }
 
   /// Decodes the property list in a keyed archive.
   ///

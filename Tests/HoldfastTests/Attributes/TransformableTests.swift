@@ -301,6 +301,15 @@ import Testing
     #expect(error.code == .transformationFailed && error.cause is PropertyListError)
   }
 
+  /// The bug: it was saved, and couldn't be read again.
+  @Test func aPropertyListBeyondTheLimitsOfReadingIsRefused() throws {
+    let transformer = KeyedArchiveTransformer()
+    func nested(_ count: Int) -> PropertyList { (0..<count).reduce(.integer(1)) { list, _ in .array([list]) } }
+    #expect(try transformer.value(from: transformer.data(from: nested(128))) == nested(128))
+    let error = try #require(throws: PropertyListError.self) { try transformer.data(from: nested(129)) }
+    #expect(error.code == .tooDeep)
+  }
+
   @Test func namesThatApplesModelsUseAreThoseOfTheDefault() {
     var registry: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer()]
     #expect(registry[nil] is KeyedArchiveTransformer && registry["NSKeyedUnarchiveFromData"] is KeyedArchiveTransformer)
