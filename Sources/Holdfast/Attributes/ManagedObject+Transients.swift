@@ -23,8 +23,7 @@ extension ManagedObject {
   public final subscript<Value>(transient index: Int) -> Value? {
     get {
       guard hasTransientSlot(index) else { return nil }
-      _ = readRow
-      guard let value = toMany?[transient: index, plan] else { return nil }
+      guard let value = presentTransient(index) else { return nil }
       if let value = value as? Value { return value }
       // Defaults and values set by name are stored as `StoreValue`.
       guard let said = value as? StoreValue, let type = Value.self as? any AttributeValue.Type, let value = type.said(by: said) as? Value
@@ -52,8 +51,7 @@ extension ManagedObject {
   /// The value that was set, in the attribute's type if this can represent it, otherwise in the type of its Swift value; nil when a
   /// `StoreValue` can't represent it.
   final func transientStoreValue(_ attribute: ManagedObjectModel.TransientAttribute) -> StoreValue? {
-    _ = readRow
-    guard let value = toMany?[transient: attribute.index, plan] else { return nil }
+    guard let value = presentTransient(attribute.index) else { return nil }
     let said = (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
     return said.map { $0.ofProperty(in: attribute.type) ?? $0 }
   }
@@ -75,8 +73,26 @@ extension ManagedObject {
 
   // MARK: Storage
 
+  /// The value in memory. If it is the temporary ID of an object that was saved since, it is replaced by the permanent one.
+  private func presentTransient(_ index: Int) -> Any? {
+    _ = readRow
+    guard let value = toMany?[transient: index, plan] else { return nil }
+    guard let id = ManagedObject.temporaryID(in: value), case .objectID(let present) = context.present(.objectID(id)), present != id else {
+      return value
+    }
+    toMany?[transient: index, plan] = present
+    return present
+  }
+
+  private static func temporaryID(in value: Any) -> ManagedObjectID? {
+    let id: ManagedObjectID?
+    if case .objectID(let named)? = value as? StoreValue { id = named } else { id = value as? ManagedObjectID }
+    return id?.isTemporaryID == true ? id : nil
+  }
+
   private func setTransient(_ index: Int, _ value: Any?) {
     _ = readRow
+    if let value, let id = ManagedObject.temporaryID(in: value) { context.follow(id) }
     if !flags.contains(.awakening) { context.noteChange(self) }
     if value == nil && toMany == nil { return }
     toManyStates()[transient: index, plan] = value

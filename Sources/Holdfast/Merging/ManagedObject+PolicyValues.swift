@@ -42,13 +42,13 @@ extension ManagedObject {
 }
 
 extension ContextCore {
-  /// Remembers what becomes of a new object, because a snapshot has its temporary ID.
+  /// Remembers what becomes of a new object, because a snapshot or a transient attribute has its temporary ID.
   func follow(_ id: ManagedObjectID) {
     guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return }
     temporaryIDs.follow(id.key, root: entity.rootIndex)
   }
 
-  /// A value of a snapshot. The temporary ID of an object that was saved since is replaced by the permanent one.
+  /// A value of a snapshot or a transient attribute. The temporary ID of an object that was saved since is replaced by the permanent one.
   func present(_ value: StoreValue) -> StoreValue {
     guard case .objectID(let id) = value, id.isTemporaryID,
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)

@@ -167,6 +167,27 @@ import Testing
     try context.save()
   }
 
+  /// The bug: it stayed the temporary one, with which the saved object isn't found.
+  @Test(arguments: TestStore.withChild) func aTemporaryIDBecomesThePermanentOneWhenItsObjectIsSaved(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [
+          AttributeDescription("source", .objectID, isOptional: true, isTransient: true),
+          AttributeDescription("text", .string, isOptional: true),
+        ])
+    ])
+    let context = try store.makePlace(model: model, classes: []).context()
+    let typed = try context.insert(entityNamed: "Note"), named = try context.insert(entityNamed: "Note")
+    let other = try context.insert(entityNamed: "Note")
+    typed[transient: 0] = other.objectID
+    try named.setValue(.objectID(other.objectID), forKey: "source")
+    try context.save()
+    let id: ManagedObjectID? = typed[transient: 0]
+    #expect(id == other.objectID && id?.isTemporaryID == false)
+    #expect(try named.value(forKey: "source") == .objectID(other.objectID) && typed.value(forKey: "source") == .objectID(other.objectID))
+  }
+
   /// The bug: reading it by name threw `wrongType`, and saves didn't call the validation method of the class for it.
   @Test func aTransientURICanBeSetAsText() throws {
     final class Note: ManagedObject {
