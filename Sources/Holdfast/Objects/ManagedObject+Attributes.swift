@@ -21,10 +21,12 @@ extension ManagedObject {
   /// The bytes are valid until the closure returns, also if it changes, refreshes or saves the object. If the object has unsaved changes,
   /// they are a copy.
   ///
-  /// - Returns: The closure's result. Its bytes are empty if the slot has no value.
+  /// - Returns: The closure's result. Its bytes are empty if the slot has no value, and read from the file if the value is in an external
+  ///   file.
   @inlinable public final func withUTF8<Result>(_ slot: SlotIndex, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     checkSlot(slot, .inBytes)
-    let bytes = row(for: slot).bytes(slot)
+    let row = row(for: slot), bytes = row.bytes(slot)
+    if row.isExternal(slot) { return try bytesInFile(slot, row).withUnsafeBytes(body) }
     guard let owner = sealedRowOwner else { return try [UInt8](bytes).withUnsafeBytes(body) }
     defer { withExtendedLifetime(owner) {} }
     return try body(bytes)

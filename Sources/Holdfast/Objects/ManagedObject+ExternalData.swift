@@ -20,6 +20,11 @@ extension ManagedObject {
     }
   }
 
+  /// The same as an array; empty if the file is unreadable.
+  @usableFromInline final func bytesInFile(_ slot: SlotIndex, _ row: RowPointer) -> [UInt8] {
+    dataInFile(slot, row).map { Array($0) } ?? []
+  }
+
   /// The bytes in the file that a row of the object names; nil if the row names none.
   final func externalData(_ slot: SlotIndex, _ row: RowPointer) throws -> Data? {
     guard let id = row.externalID(slot) else { return nil }

@@ -299,6 +299,17 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the closure received the name of the file.
+  @Test(arguments: FileStore.all)
+  func theBytesInASlotAreThoseInTheFile(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), images = [Gallery.bytes(1, 3000), Gallery.bytes(2, 10)]
+    _ = try gallery.make(images)
+    let context = try gallery.open()
+    let found = try Gallery.photos(context).map { photo in photo.withUTF8(Photo.Slot.image) { Data($0) } }
+    #expect(found == images)
+    try context.persistentStoreCoordinator.close()
+  }
+
   @Test func namesOfFilesCannotBeSetOrUsedAsDefaultsOrUniqueValues() throws {
     let context = try Gallery.context(.memory())
     let photo = Gallery.insert(1, Data([1]), context)
