@@ -182,6 +182,19 @@ import Testing
     #expect(added == expected[shape])
   }
 
+  /// A table of one entity contains only objects of this entity, so requests read them whatever `Z_ENT` contains.
+  @Test(arguments: ["NULL", "77"]) func aHistoryHasChangesOfRowsToWhichAnotherProgramGaveNoEntity(number: String) throws {
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .always
+    let tested = try StoreUnderTest(folder, HistoryModel.model(), options: options)
+    let key = try tested.insert("Person", [["name": .string("Ann")]])[0]
+    try SQL.run(folder.file("store.sqlite"), "UPDATE ZPERSON SET Z_ENT = \(number)")
+    try tested.update("Person", [(key: key, expected: 1, values: ["name": .string("Eve")], changed: ["name"])])
+    let changes = try SQL.rows(folder.file("store.sqlite"), "SELECT ZENTITY, ZENTITYPK FROM ACHANGE ORDER BY Z_PK")
+    #expect(changes.count == 2 && changes[0] == changes[1], "\(changes)")
+    try tested.store.close()
+  }
+
   /// Gives the file, which isn't open, the form of a history that early versions of Core Data wrote: without a table of texts.
   private func useEarlyForm() throws {
     func text(_ column: String) -> String { "(SELECT ZNAME FROM ATRANSACTIONSTRING WHERE Z_PK = \(column)TS)" }

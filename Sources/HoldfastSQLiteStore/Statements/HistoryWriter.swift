@@ -127,9 +127,8 @@ final class HistoryWriter {
     select.bind(BoundList(keys.map { .integer($0.rawValue) }), at: 1)
     defer { if select.isRunning { select.reset() } }
     while try select.step() {
-      let number = select.int64(1)
       // A damaged file may have the key in a row of an entity without the relationship.
-      guard let entity = store.schema.entity(numbered: number),
+      guard let entity = table.isShared ? store.schema.entity(numbered: select.int64(1)) : relationship.entityIndex,
         store.model.entities[relationship.entityIndex].familyIndexes.contains(entity)
       else { continue }
       found(Changed(entity: entity, key: select.key(0)), relationship.slot)
@@ -241,9 +240,11 @@ final class HistoryWriter {
   private func writeChanges(
     _ kind: Int, _ entity: EntityIndex, _ keys: [ObjectKey], columns: [UInt8]?, keep: (_ change: Int64, _ place: Int) throws -> Void
   ) throws {
+    // Not the rows' own numbers: reads ignore them in a table of one entity, so another program may have stored any.
+    let number = store.schema.tables[entity].number
     let insert = try writer.statement(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
-        + "SELECT Z_PK + ?1, \(HistoryTables.changeNumber), \(kind), Z_ENT, Z_PK, ?2, ?5 FROM \(store.table(entity)) "
+        + "SELECT Z_PK + ?1, \(HistoryTables.changeNumber), \(kind), \(number), Z_PK, ?2, ?5 FROM \(store.table(entity)) "
         + "WHERE Z_PK BETWEEN ?3 AND ?4")
     var start = 0
     while start < keys.count {
