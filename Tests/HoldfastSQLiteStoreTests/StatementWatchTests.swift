@@ -385,6 +385,33 @@ import Testing
     try store.close()
   }
 
+  /// The lock of a reader prevents the conversion of a file with a rollback journal.
+  @Test func aSaveThatWaitsToConvertTheFileEndsAtItsDeadlineAndWhenItIsCancelled() throws {
+    let first = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(journalMode: .delete))
+    _ = try first.open(model: Self.model)
+    try first.close()
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(journalMode: .wal, busyTimeout: .seconds(1000)))
+    _ = try store.open(model: Self.model)
+    let other = try SQLiteConnection(
+      file: store.opened("watch").database.file, options: store.options, role: .reader, registration: nil)
+    try other.begin(.deferred)
+    _ = try other.int64("SELECT count(*) FROM sqlite_master")
+    func reserve(_ options: RequestOptions) -> StoreError.Code? {
+      do {
+        _ = try store.reserveKeys([KeyDemand(entity: 0, count: 1)], options: options)
+        return nil
+      } catch { return (error as? StoreError)?.code }
+    }
+    #expect(reserve(RequestOptions(deadline: .now + .milliseconds(50))) == .timedOut)
+    let cancellation = RequestCancellation()
+    startThread(after: 0.02) { cancellation.cancel() }
+    #expect(reserve(RequestOptions(cancellation: cancellation)) == .cancelled)
+    other.rollback()
+    other.close()
+    #expect(reserve(.none) == nil)
+    try store.close()
+  }
+
   @Test func aFetchTakesNoMoreMemoryThanItMay() throws {
     try makeItems()
     let small = try context(SQLiteStoreOptions(maximumFetchByteCount: 100_000))

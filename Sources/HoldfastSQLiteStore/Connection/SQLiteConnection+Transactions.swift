@@ -118,11 +118,11 @@ extension SQLiteConnection {
   /// Converts the file to a journal mode if necessary, and returns the mode in force.
   ///
   /// On a file system without shared memory, that is `delete` instead of `wal`. Converting needs exclusive access to the file for a moment,
-  /// and waits for it up to the busy timeout. Another process may be creating the same store.
-  func adoptJournalMode(_ mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError)
-    -> SQLiteStoreOptions.JournalMode
-  {
-    let inForce = try converting(to: mode, options) ?? ""
+  /// and waits for it up to the busy timeout, or until the request must end. Another process may be creating the same store.
+  func adoptJournalMode(
+    _ mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions, _ request: RequestOptions
+  ) throws(StoreError) -> SQLiteStoreOptions.JournalMode {
+    let inForce = try converting(to: mode, options, request) ?? ""
     if inForce != SQLiteStoreOptions.JournalMode.wal.rawValue { files?.logWasRemoved() }
     if inForce == mode.rawValue { return mode }
     Logger(label: SQLiteLibrary.logLabel).info(
@@ -131,20 +131,27 @@ extension SQLiteConnection {
     return SQLiteStoreOptions.JournalMode(rawValue: inForce) ?? .delete
   }
 
-  private func converting(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
-    guard let files else { return try convert(to: mode, options) }
-    return try files.converting(self) { () throws(StoreError) in try convert(to: mode, options) }
+  private func converting(
+    to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions, _ request: RequestOptions
+  ) throws(StoreError) -> String? {
+    guard let files else { return try convert(to: mode, options, request) }
+    return try files.converting(self) { () throws(StoreError) in try convert(to: mode, options, request) }
   }
 
   /// Retries, because SQLite doesn't wait for the lock that converting needs.
-  private func convert(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
+  private func convert(
+    to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions, _ request: RequestOptions
+  ) throws(StoreError) -> String? {
     let began = DispatchTime.now()
     var pause: Int32 = 1
     while true {
-      do throws(StoreError) { return try string("PRAGMA journal_mode=\(mode.rawValue)") } catch {
+      do throws(StoreError) {
+        return try state.watch.obeying(request) { () throws(StoreError) in try string("PRAGMA journal_mode=\(mode.rawValue)") }
+      } catch {
         let waited = Double(DispatchTime.now().uptimeNanoseconds &- began.uptimeNanoseconds) / 1e9
         guard error.code == .locked, waited < options.busyTimeout / .seconds(1) else { throw error }
       }
+      try request.check(operation)
       sqlite3_sleep(pause)
       pause = min(pause * 2, 50)
     }

@@ -4,7 +4,7 @@ import HoldfastStore
 
 /// A connection to a SQLite file, set up for one role.
 ///
-/// Opening an existing file changes nothing in it, so a store can inspect and refuse it. ``adoptJournalMode(_:)`` is the first step that
+/// Opening an existing file changes nothing in it, so a store can inspect and refuse it. ``adoptJournalMode(_:_:_:)`` is the first step that
 /// may change it. A connection is closed by ``close()`` or when the last reference is released.
 ///
 /// It isn't a pool and isn't thread-safe: only one thread may use it at a time, except for ``interrupt()``.

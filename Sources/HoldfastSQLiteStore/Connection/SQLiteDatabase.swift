@@ -73,7 +73,9 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   }
 
   /// The writing connection. Opens it if necessary, and converts the file to the journal mode of the options.
-  func writer(to operation: String) throws(StoreError) -> SQLiteConnection {
+  ///
+  /// - Parameter request: Ends waiting for the lock that converting needs. Defaults to no limit but the busy timeout.
+  func writer(to operation: String, _ request: RequestOptions = .none) throws(StoreError) -> SQLiteConnection {
     if options.isReadOnly {
       throw StoreError(.readOnly, operation: operation, path: file.path, reason: "The store was opened read-only.")
     }
@@ -84,7 +86,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     // SQLite can remove the log only while no other connection has the file open. Idle readers count as well.
     if options.journalMode == .delete { readers.closeIdle() }
     do throws(StoreError) {
-      journalMode = try connection.adoptJournalMode(options.journalMode, options)
+      journalMode = try connection.adoptJournalMode(options.journalMode, options, request)
       return connection
     } catch {
       discardWriter()

@@ -89,7 +89,7 @@ final class OpenStore: Sendable {
   func writing<R: Sendable>(_ operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
-      return try work(operation, isLimited: false) { writer in try waiting(writer, options) { try body(writer) } }
+      return try work(operation, options, isLimited: false) { writer in try waiting(writer, options) { try body(writer) } }
     }
   }
 
@@ -97,7 +97,7 @@ final class OpenStore: Sendable {
   func preparing<R: Sendable>(_ operation: String, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
-      let result = try work(operation) { writer in
+      let result = try work(operation, options) { writer in
         try writer.state.watch.obeying(options) { try waiting(writer, options) { try body(writer) } }
       }
       isPrepared = true
@@ -132,8 +132,10 @@ final class OpenStore: Sendable {
   }
 
   /// Runs work on the writer. If it throws, rolls back the transaction, and closes a writer that is unusable.
-  private func work<R>(_ operation: String, isLimited: Bool = true, _ body: (SQLiteConnection) throws -> R) throws -> R {
-    let writer = try database.writer(to: operation)
+  private func work<R>(
+    _ operation: String, _ options: RequestOptions = .none, isLimited: Bool = true, _ body: (SQLiteConnection) throws -> R
+  ) throws -> R {
+    let writer = try database.writer(to: operation, options)
     do {
       return try counting(writer, isLimited: isLimited) { try body(writer) }
     } catch {
