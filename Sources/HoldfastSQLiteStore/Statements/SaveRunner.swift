@@ -204,8 +204,17 @@ final class SaveRunner {
       statement.bind(row.version.rawValue, at: 2)
       try binder.bindAll(row, to: statement, from: 3)
       if pointsToFamilies { try bindTargetEntities(slots, row, entity, statement, from: slots.count + 3) }
-      _ = try write(statement, row, entity)
+      // Another program may have created a trigger since the store was opened.
+      if try write(statement, row, entity), writer.changes != 1 { throw leftOut(row, entity) }
     }
+  }
+
+  @inline(never)
+  private func leftOut(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) -> StoreError {
+    StoreError(
+      .unsafeSchema, operation: writer.operation, path: store.path,
+      reason: "A trigger of another program left out the new row with key \(row.key) in \(store.schema.tables[entity.index].name). "
+        + "Nothing was saved. Remove the trigger.")
   }
 
   private func insertStatement(_ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {

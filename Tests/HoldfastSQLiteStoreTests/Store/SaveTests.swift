@@ -40,6 +40,19 @@ import Testing
     #expect(try syncing() == 3)
   }
 
+  /// A store with such a trigger can't be opened for writing.
+  @Test func `a new row that a trigger leaves out is an error`() throws {
+    let (folder, tested) = try people()
+    try tested.insert("Person", [["id": .int64(1)]])
+    try SQL.run(folder.file(), "CREATE TRIGGER t BEFORE INSERT ON ZPERSON WHEN NEW.ZID = 3 BEGIN SELECT RAISE(IGNORE); END")
+    let error = try thrown { _ = try tested.insert("Person", [["id": .int64(2)], ["id": .int64(3)]]) }
+    #expect(error.code == .unsafeSchema && error.reason.contains("ZPERSON"), "\(error)")
+    #expect(try tested.all("Person").count == 1)
+    try SQL.run(folder.file(), "DROP TRIGGER t")
+    try tested.insert("Person", [["id": .int64(2)], ["id": .int64(3)]])
+    #expect(try tested.all("Person").count == 3)
+  }
+
   @Test func `a prepared save is invisible until its commit and has no effect after an abort`() throws {
     let (_, tested) = try people()
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Company").index)
