@@ -75,6 +75,35 @@ import Testing
       try failing(connection, SQLITE_FCNTL_JOURNAL_POINTER, short: false) {
         let error = try thrown { _ = try tested.all("Company", in: view) }
         #expect(error.code == .inputOutput)
+  @Test func anErrorOfReadingTheOriginalOfACopyNamesTheOriginal() throws {
+    let original = try database(.wal)
+    let copy = try SQLiteDatabase(path: folder.file("copy.sqlite"), options: SQLiteStoreOptions(journalMode: .delete))
+    let writer = try copy.writer(to: "copy the store"), lease = try original.readers.lease(.request, to: "copy the store")
+    try failing(lease.connection, SQLITE_FCNTL_FILE_POINTER, short: false) {
+      try failing(lease.connection, SQLITE_FCNTL_JOURNAL_POINTER, short: false) {
+        let error = #expect(throws: StoreError.self) {
+          try lease.connection.copyDatabase(to: writer, "copy the store", .none, shares: 0...1)
+        }
+        #expect(error?.code == .inputOutput && error?.path == folder.file(), "\(String(describing: error))")
+      }
+    }
+    lease.end()
+    copy.close()
+    original.close()
+  }
+
+  /// SQLite ends the transaction of a failed read.
+  @Test(arguments: [ReadViewKind.consistent, .snapshot])
+  func aViewWithAFailedReadNeverReadsALaterState(kind: ReadViewKind) throws {
+    let people = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try people.insert("Person", [["id": .int64(1)]])
+    let view = try SQLiteReadView(kind, of: try people.store.opened("read"), .none)
+    try people.insert("Person", [["id": .int64(2)]])
+    let failure = try thrown {
+      try view.read("read", needsTransaction: false, .none) { connection in
+        try failing(connection, SQLITE_FCNTL_FILE_POINTER, short: false) {
+          try failing(connection, SQLITE_FCNTL_JOURNAL_POINTER, short: false) { _ = try connection.int64("SELECT count(*) FROM ZPERSON") }
+        }
       }
     }
     for _ in 0..<2 { #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .notOpen) }

@@ -96,7 +96,9 @@ extension SQLiteConnection {
     if let cancellation { throw cancellation }
     // A step that ends with `busy` or `locked` isn't repeated by finishing.
     guard stepped == SQLiteResultCode.done, finished == SQLiteResultCode.ok else {
-      throw other.state.failure(stepped == SQLiteResultCode.done ? finished : stepped)
+      let code = stepped == SQLiteResultCode.done ? finished : stepped
+      // SQLite reports all errors for the copy, but reads only the original.
+      throw (SQLiteResultCode.isOfReading(code) ? state : other.state).failure(code)
     }
   }
 

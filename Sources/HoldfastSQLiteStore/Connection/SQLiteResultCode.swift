@@ -32,6 +32,7 @@ enum SQLiteResultCode {
   static let busySnapshot: Int32 = 517
   static let readOnlyMoved: Int32 = 1032
   static let readOnlyCannotInitialise: Int32 = 1288
+  static let inputOutputRead: Int32 = 266
   static let inputOutputShortRead: Int32 = 522
   static let inputOutputNoMemory: Int32 = 3082
   static let inputOutputWrite: Int32 = 778
@@ -43,4 +44,7 @@ enum SQLiteResultCode {
   static let constraintPrimaryKey: Int32 = 1555
   static let constraintTrigger: Int32 = 1811
   static let constraintUnique: Int32 = 2067
+
+  /// Whether a file couldn't be read.
+  static func isOfReading(_ code: Int32) -> Bool { code == inputOutputRead || code == inputOutputShortRead }
 }
