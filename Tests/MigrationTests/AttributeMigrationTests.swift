@@ -115,6 +115,22 @@ import Testing
     #expect(try place.contents(new, from: [old]) == ["A b:", "B a:"])
   }
 
+  /// A table of one entity contains only its objects, so requests read them whatever number another program has stored in `Z_ENT`.
+  @Test(arguments: [false, true], ["NULL", "77"]) func objectsWithoutTheNumberOfTheirEntityRemainIfItGetsASubentity(
+    copiesRows: Bool, number: String
+  ) throws {
+    let place = MigratedStore.Place(.sqlite), old = try model(EntityDescription("Dog"))
+    let new = try model(
+      EntityDescription("Dog", attributes: copiesRows ? [.init("size", .integer64, default: 7)] : []),
+      EntityDescription("Puppy", superentity: "Dog"))
+    try place.fill(old) { try $0.add("Dog", "a") }
+    _ = try SQL.rows(place.path, "UPDATE ZDOG SET Z_ENT = \(number)")
+    #expect(try place.contents(old).count == 1)
+    let lines = try place.contents(new, from: [old])
+    #expect(lines.count == 1 && lines.allSatisfy { $0.hasPrefix("Dog a") }, "\(lines)")
+    #expect(try SQL.rows(place.path, "SELECT Z_ENT FROM ZDOG") == [["1"]])
+  }
+
   /// The root page of a table changes if its rows are copied.
   @Test(arguments: [MigratedStore.sqlite, .coreData]) func columnsWithoutValuesAreAddedToATableWithoutTouchingItsRows(
     _ store: MigratedStore

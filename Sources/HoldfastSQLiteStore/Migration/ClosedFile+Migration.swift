@@ -222,8 +222,9 @@ extension ClosedFile {
       let kept = mapping.destination(of: entity.index).map { mapping.mapping(of: $0).values.compactMap(\.source) } ?? []
       for slot in entity.externalSlots where !kept.contains(slot) {
         let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
+        let isOfEntity = table.isShared ? " AND Z_ENT = \(table.number)" : ""
         let statement = try connection.prepare(
-          "SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob' AND Z_ENT = \(table.number)")
+          "SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'\(isOfEntity)")
         while try statement.step() { if let id = MarkedColumn.file(statement.blob(0)) { lost.insert(id) } }
       }
     }

@@ -209,11 +209,22 @@ struct FamilyCopy {
   func statement(to table: String) -> String? {
     guard let formerTable, !entities.isEmpty else { return nil }
     let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }
-    let values = ["Z_PK", renumbered("Z_ENT", root.index), "Z_OPT"] + columns.map { expression($0.values) }
+    let number = onlyNumber.map { String($0) } ?? renumbered("Z_ENT", root.index)
+    let values = ["Z_PK", number, "Z_OPT"] + columns.map { expression($0.values) }
     let condition = copiesAllRows ? "" : " WHERE Z_ENT IN (\(entities.compactMap(formerNumber).joined(separator: ", ")))"
     return
       "INSERT INTO \(table) (\(names.joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(SQLName.quoted(formerTable)) AS r"
       + condition
+  }
+
+  /// The new number of the entity if the former table has rows of one entity only; nil otherwise.
+  ///
+  /// The former numbers in `Z_ENT` don't matter then: requests read all rows, so another program may have stored any.
+  var onlyNumber: Int64? {
+    guard entities.count == 1, let source = mapping.sourceRoot(ofRoot: root.index), !former.schema.tables[source].isShared else {
+      return nil
+    }
+    return new.tables[entities[0].destination].number
   }
 
   /// Whether every row of the former table becomes a row of this one.

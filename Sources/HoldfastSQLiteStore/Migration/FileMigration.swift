@@ -74,6 +74,10 @@ struct FileMigration {
     while try find.step() { names.insert(SQLName.upper(find.string(0))) }
     if added.contains(where: { names.contains(SQLName.upper($0.name)) }) { return false }
     for (name, type) in added { try connection.runScript("ALTER TABLE \(table) ADD COLUMN \(SQLName.quoted(name)) \(type)") }
+    // If the entity gets subentities, requests select rows by this number from now on.
+    if new.tables[copy.root.index].isShared, let number = copy.onlyNumber {
+      try connection.runScript("UPDATE \(table) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
+    }
     return true
   }
 
