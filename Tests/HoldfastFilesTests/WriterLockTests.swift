@@ -48,14 +48,16 @@ import Testing
   @Test func aRequestThatIsCancelledStopsWaitingForTheLock() async throws {
     let fileSystem = CountingFileSystem(), cancellation = RequestCancellation()
     let file = try DurableFile(path: "/store", options: DurableFileOptions(lockTimeout: .seconds(3600), fileSystem: fileSystem))
-    let first = try file.beginReplacing()
-    async let waiting = onThread {
-      storeError { try file.beginReplacing(request: RequestOptions(cancellation: cancellation)) }?.code == .cancelled
+    do {
+      let first = try file.beginReplacing()
+      async let waiting = onThread {
+        storeError { try file.beginReplacing(request: RequestOptions(cancellation: cancellation)) }?.code == .cancelled
+      }
+      #expect(await eventually { fileSystem.lockCount.withLock { $0 > 1 } })
+      cancellation.cancel()
+      #expect(try await waiting)
+      first.abort()
     }
-    #expect(await eventually { fileSystem.lockCount.withLock { $0 > 1 } })
-    cancellation.cancel()
-    #expect(try await waiting)
-    first.abort()
     try file.replace([1])
     file.close()
     #expect(fileSystem.disk.openCount == 0)
