@@ -262,7 +262,7 @@ extension SaveScene {
       change: { stage in
         let fido = try stage.object("Dog", "Fido"), toys = try stage.context.all("Toy"), known = Set(fido.many("toys"))
         for toy in toys { if known.contains(toy) { fido.many("toys").remove(toy) } else { fido.many("toys").insert(toy) } }
-      }, steps: [.readsRows("Toy"), .compares(["Dog"]), .saves(["Dog: new version", "Dog.toys: 1 added, 1 removed"])])
+      }, steps: [.readsRows(of: "Toy"), .compares(["Dog"]), .saves(["Dog: new version", "Dog.toys: 1 added, 1 removed"])])
   }
 }
 
