@@ -15,6 +15,8 @@ final class PolicyRace {
     var hasDerivedValues = false
     /// A second store of the coordinator, which gets half of the objects; nil for a single store.
     var secondStore: TestStore?
+    /// Whether the first context has a ``RaceScreen``.
+    var hasScreen = false
   }
 
   /// The policies of ``MergePolicyTests``, and `error`.
@@ -37,6 +39,8 @@ final class PolicyRace {
   private let contexts: [ManagedObjectContext]
   /// The last objects that each context without children has read. They stay in it, and may be older than the store.
   private var held: [[ManagedObject]]
+  /// What a screen shows of the first context; nil if there is none.
+  private let screen: RaceScreen?
   /// The contents of the store since the last save.
   private var saved = RaceContents()
   private var step = 0
@@ -55,6 +59,7 @@ final class PolicyRace {
     }
     (self.model, self.contexts) = (model, contexts)
     held = contexts.map { _ in [] }
+    screen = setup.hasScreen ? RaceScreen(contexts[0], model.model) : nil
     for (number, context) in contexts.enumerated() {
       context.automaticallyMergesChanges = number == 0 || seed >> UInt64(number) & 1 == 0
       context.firesFaultsInBatches = seed & 1 == 0
@@ -71,6 +76,7 @@ final class PolicyRace {
     let context = contexts[step.context % contexts.count]
     do {
       try run(step, context)
+      try screen?.check()
     } catch let error as PersistenceError where error.code == .missingObject || error.code == .unreadValues {
       // A context has deleted an object that another one reads.
       note("\(error.code), roll back", context)

@@ -43,6 +43,12 @@ import Testing
     run(first, PolicyRace.Setup(hasDerivedValues: true, secondStore: second), count: TestTier.count(6, full: 500))
   }
 
+  /// A screen that reads what the context reports is up to date.
+  @Test(arguments: [TestStore.memory, .sqlite, .weakest], [false, true])
+  func RH4_whatAContextReportsInARaceIsComplete(_ store: TestStore, _ hasUniqueValues: Bool) {
+    run(store, PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasScreen: true), count: TestTier.count(6, full: 500))
+  }
+
   private func run(_ store: TestStore, _ setup: PolicyRace.Setup, count: Int) {
     var seeds = SeededGenerator()
     for number in 0..<count {
