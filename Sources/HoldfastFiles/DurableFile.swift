@@ -23,6 +23,8 @@ import Synchronization
 ///   temporary file is removed and the lock is released. The next replacement starts from scratch.
 /// - With ``DurableFileOptions/Durability/full``, the new contents survive a power loss once `commit` has returned.
 /// - Only one process at a time saves. A save by another process since the last read is detected before anything is written.
+/// - A version that a program writes without the lock while a save is prepared isn't overwritten, unless it is written within the
+///   microseconds before the rename.
 /// - The file's permissions, access list and security label are preserved, and its owner if permitted. Symbolic links in the path
 ///   are preserved. Hard links aren't: the other names keep the old contents.
 /// - The last ``DurableFileOptions/backupCount`` versions of the file are kept next to it.

@@ -58,8 +58,8 @@ public final class FileReplacement {
   private let owner: DurableFile
   private let folder: OpenFolder
   private let lock: WriterLock
-  /// The file to replace, when the lock was taken.
-  private let present: StoreFileStatus?
+  /// The file to replace, when the lock was taken or when it was read since; nil if there is none.
+  private var present: StoreFileStatus?
   private let expectedByteCount: Int64?
   private let operation: String
   private var phase = Phase.building
@@ -97,6 +97,7 @@ public final class FileReplacement {
   public func read<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
     let found = try folder.read(folder.name, options: owner.options, operation: operation, body)
+    present = found?.status
     hasSeenChange = true
     return found?.result
   }
@@ -110,6 +111,7 @@ public final class FileReplacement {
     try checkNotEnded()
     guard let (result, status, file) = try folder.read(folder.name, options: owner.options, operation: operation, body) else { return nil }
     owner.remember(.present(status.identity, file))
+    present = status
     hasSeenChange = true
     return result
   }
@@ -216,7 +218,8 @@ public final class FileReplacement {
     try checkNotEnded()
     guard let temporary, present?.identity.size == byteCount else { return false }
     let found = try folder.read(temporary.handle.name, options: owner.options, operation: operation) { new -> Bool in
-      try read { old -> Bool in
+      // Not `read`: the new contents aren't based on the version that is found here.
+      let same = try folder.read(folder.name, options: owner.options, operation: operation) { old -> Bool in
         guard old.byteCount == new.byteCount else { return false }
         new.rewind()
         // Both have chunks of the same sizes.
@@ -224,7 +227,8 @@ public final class FileReplacement {
           guard let others = try new.next(), others.elementsEqual(bytes) else { return false }
         }
         return true
-      } ?? false
+      }
+      return same?.result ?? false
     }
     return found?.result ?? false
   }
@@ -232,12 +236,14 @@ public final class FileReplacement {
   /// Replaces the file with the new contents durably. Calls ``finish()`` if necessary.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the new contents are in place and are the known state,
-  ///   but the disk didn't confirm it. With any other code, the old file is unchanged.
+  ///   but the disk didn't confirm it. With any other code, the old file is unchanged. `storeReplaced` if a program without the lock has
+  ///   changed, replaced or removed the file since the lock was taken.
   public func commit() throws(StoreError) {
     if case .finished = phase { try checkNotEnded() } else { try finish() }
     guard let temporary else { preconditionFailure("A finished replacement has a temporary file.") }
+    try checkUnchanged()
+    try keepBackup()
     try performing { () throws(FileSystemError) in
-      try keepBackup()
       do throws(FileSystemError) {
         try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
       } catch {
@@ -260,15 +266,20 @@ public final class FileReplacement {
   /// - Parameter copy: Another file, behind whose backups those of this one are moved; nil to remove them. The caller holds its lock. Defaults to
   ///   nil.
   /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the file is removed, but the disk didn't confirm it. With any
-  ///   other code, the file still exists.
+  ///   other code, the file still exists. `storeReplaced` as in ``commit()``.
   public func commitRemoval(movingBackupsTo copy: DurableFile? = nil) throws(StoreError) {
     try checkWritable()
     precondition(temporary == nil && buffer.isEmpty, "A replacement that has new contents can't remove the file.")
     let ring = BackupRing(folder, count: owner.options.backupCount)
     let other = try copy.map { copy throws(StoreError) in BackupRing(try copy.usableFolder(operation), count: copy.options.backupCount) }
+    try checkUnchanged()
     try performing { () throws(FileSystemError) in
       TemporaryFile.removeStale(in: folder)
       if let other { try ring.moveAll(behind: other) } else { try ring.removeAll() }
+    }
+    // Copying backups can take long.
+    try checkUnchanged()
+    try performing { () throws(FileSystemError) in
       if present != nil { try folder.fileSystem.unlink(folder.name, in: folder.directory) }
     }
     let unconfirmed = synchronizeFolder("The file is removed")
@@ -308,12 +319,32 @@ public final class FileReplacement {
     return current.identity.node == new.identity.node
   }
 
-  private func keepBackup() throws(FileSystemError) {
+  /// Throws if a program has changed, replaced or removed the file, whose version would be lost.
+  ///
+  /// It doesn't use the lock, such as an editor, or got another lock because a program had removed the lock file.
+  ///
+  /// - Returns: The status of the file; nil if there is none.
+  @discardableResult
+  private func checkUnchanged() throws(StoreError) -> StoreFileStatus? {
+    let current: StoreFileStatus?
+    do throws(StoreError) { current = try folder.status(operation: operation) } catch { throw ending(error) }
+    switch (present, current) {
+    case (nil, nil): return nil
+    case (let present?, let current?) where current.identity.hasSameBytes(as: present.identity): return current
+    default:
+      throw ending(
+        StoreError(
+          .storeReplaced, operation: operation, path: folder.path,
+          reason: "Another program changed, replaced or removed the file at the same time, without the lock. Nothing was overwritten. "
+            + "Try again.", isRetryable: true))
+    }
+  }
+
+  private func keepBackup() throws(StoreError) {
     guard let present, owner.options.backupCount > 0, keepsBackup else { return }
-    try BackupRing(folder, count: owner.options.backupCount).keep(present)
+    try performing { () throws(FileSystemError) in try BackupRing(folder, count: owner.options.backupCount).keep(present) }
     // If this save fails later, the next one must not mistake the new link for a change by another process.
-    let linked = try folder.fileSystem.status(of: folder.name, in: folder.directory)
-    owner.noteLink(present.identity, linked.identity)
+    if let linked = try checkUnchanged() { owner.noteLink(present.identity, linked.identity) }
   }
 
   /// Synchronizes the folder. Returns an error if the disk didn't confirm it.

@@ -381,6 +381,40 @@ import Testing
     #expect(try TestImage.decode(TestFile.read(folder.file())) == 5)
   }
 
+  /// By a program that doesn't use the lock, or that got another one because the lock file was removed. The bug: its version was lost.
+  @Test(arguments: [0, 2], [false, true]) func RD3_aVersionThatIsWrittenBesideAPreparedSaveIsNotOverwritten(backupCount: Int, removes: Bool)
+    throws
+  {
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(backupCount: backupCount))
+    for version in [[1], [2, 2], nil, [3]] as [[UInt8]?] {
+      let replacement = try file.beginReplacing()
+      #expect(replacement.foundChange == .none)
+      if !removes {
+        try replacement.write([9, 9, 9])
+        try replacement.finish()
+      }
+      if let version {
+        TestFile.write(version, to: folder.file("new"))
+        rename(folder.file("new"), folder.file())
+      } else {
+        TestFile.delete(folder.file())
+      }
+      let error = storeError { try removes ? replacement.commitRemoval() : replacement.commit() }
+      #expect(error?.code == .storeReplaced && error?.isRetryable == true && error?.path == folder.file(), "\(String(describing: error))")
+      #expect(folder.names == (version == nil ? [".store.lock"] : [".store.lock", "store"]))
+      // The next save is based on this version.
+      #expect(try file.contents() == version)
+    }
+    // A version that is read under the lock is replaced.
+    let replacement = try file.beginReplacing()
+    TestFile.write([4], to: folder.file("new"))
+    rename(folder.file("new"), folder.file())
+    #expect(try replacement.read { try $0.allBytes() } == [4])
+    try replacement.write([5])
+    try replacement.commit()
+    #expect(try file.contents() == [5] && file.change() == .none)
+  }
+
   @Test func RD3_changedPermissionsAreNotChangedContents() throws {
     let store = try TestStore(folder.file())
     try store.save()

@@ -40,7 +40,7 @@ import Testing
     let expected =
       Self.locking + ["names /", "create temporary", "status temporary", "copyAttributes store", "setPermissions temporary"]
       + ["write temporary", "write temporary", "write temporary"]
-      + ["synchronize temporary", "rename temporary"] + Self.ending(hasFile: true)
+      + ["synchronize temporary", "statusOfName store", "rename temporary"] + Self.ending(hasFile: true)
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true) == expected)
   }
 
@@ -48,7 +48,7 @@ import Testing
     let expected =
       Self.locking + ["names /", "create temporary", "setPermissions temporary", "allocate temporary"]
       + ["write temporary", "write temporary", "write temporary", "setSize temporary"]
-      + ["synchronize temporary", "rename temporary"] + Self.ending(hasFile: false)
+      + ["synchronize temporary", "statusOfName store", "rename temporary"] + Self.ending(hasFile: false)
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: false, 3_000_000) == expected)
   }
 
