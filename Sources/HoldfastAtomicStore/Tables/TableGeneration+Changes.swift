@@ -29,6 +29,38 @@ extension TableGeneration {
     return change
   }
 
+  /// The generation of a file that was edited by hand, in which each edited row has another version than in an older generation.
+  ///
+  /// An edit changes values and mostly no versions. A context that read the row before would overwrite it, and wouldn't refresh the object.
+  /// An unchanged row keeps the version of the older generation, which may result from reading the same edit before.
+  func countingEdits(since old: TableGeneration) throws -> TableGeneration {
+    var request = SaveRequest()
+    for entity in schema.model.entities where !entity.isAbstract {
+      let derived = entity.derivedAttributes.map(\.slot), builder = RowBatchBuilder(entity: entity, identity: schema.identity)
+      // No slot is marked as changed: only the versions are.
+      let words = (entity.layout.slots.count + 63) / 64
+      var changes = SaveRequest.EntityChanges(entity: entity.index), versions: [RowVersion] = []
+      func endPage() {
+        if versions.isEmpty { return }
+        let none = [UInt64](repeating: 0, count: words * versions.count)
+        changes.updated.append(
+          SaveRequest.UpdatedRows(rows: builder.seal(), expectedVersions: versions, changedSlots: none, wordsPerRow: words))
+        versions = []
+      }
+      forEachChange(since: old, of: entity.index, keys: TableLoader.keys) { before, after in
+        guard let before, let after, after.version <= before.version else { return }
+        let isSame = after.hasSameValues(as: before, entity.layout, butFor: derived)
+        if isSame && after.version == before.version { return }
+        builder.append(after, key: after.key, version: isSame ? before.version : before.version.next)
+        versions.append(after.version)
+        if builder.isFull { endPage() }
+      }
+      endPage()
+      if !changes.updated.isEmpty { request.entities.append(changes) }
+    }
+    return request.entities.isEmpty ? self : try TableSave.next(request, after: self)
+  }
+
   private func ownersWithOtherTargets(_ relationship: ManagedObjectModel.Relationship, since old: TableGeneration) -> [ManagedObjectID] {
     var former: [ObjectKey: [ObjectKey]] = [:], owners: [ObjectKey] = []
     old.forEachTargets(of: relationship, sources: TableLoader.keys) { former[$0] = Array($1) }

@@ -32,7 +32,7 @@ extension OpenedFile {
     let loaded = try replacement.takeOver { reader in
       let loaded = try load(reader)
       try check(loaded)
-      return loaded
+      return try countingEdits(in: loaded)
     }
     guard let loaded else { throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.") }
     return goOn(with: loaded)
@@ -48,6 +48,14 @@ extension OpenedFile {
         reason: "Another program migrated the file, or replaced it with a file of another version of the model. Close the store, "
           + "and open the file with that version of the model.", cause: error)
     }
+  }
+
+  /// The loaded version. If it was edited by hand, each edited row has another version than the row that contexts may have read.
+  private func countingEdits(in loaded: LoadedStore) throws -> LoadedStore {
+    guard !loaded.isVerified, spilled == nil, let known = tables.generation else { return loaded }
+    var loaded = loaded
+    loaded.generation = try loaded.generation.countingEdits(since: known)
+    return loaded
   }
 
   /// Returns the changes for ``report(_:)``.
@@ -123,7 +131,7 @@ extension OpenedFile {
       var change: StoreChange?
       let isCurrent = try replacement.takeOver(version) {
         try check(loaded)
-        change = goOn(with: loaded)
+        change = goOn(with: try countingEdits(in: loaded))
       }
       if isCurrent { return change }
     }
@@ -148,7 +156,7 @@ extension OpenedFile {
   private func loadReadOnly() throws -> StoreChange? {
     guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }
     try check(loaded)
-    let change = goOn(with: loaded)
+    let change = goOn(with: try countingEdits(in: loaded))
     file.takeOver(version)
     return change
   }

@@ -286,6 +286,38 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
+  /// An editor changes values and no versions. The bug: a save of the same object reverted the edit in silence, and it wasn't reported.
+  @Test(arguments: [FileStore.json, .xml])
+  func RD3_anEditByHandOfAnObjectThatIsChangedHereIsAConflict(store: FileStore) async throws {
+    try Harbour.makeFile(store.description(at: path))
+    let context = try Harbour.context(store.unverified(at: path)), own = try ships(context)
+    let announced = context.persistentStoreCoordinator.savedChanges(), id = own[0].objectID
+    let (before, after) = store == .json ? ("\"\(own[0].name)\"", "\"Theirs\"") : (">\(own[0].name)<", ">Theirs<")
+    own[0].tons = 77
+    own[1].tons = 78
+    let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+    #expect(text.ranges(of: before).count == 1)
+    try TemporaryFolder.write(Array(text.replacing(before, with: after).utf8), to: folder.file("edited"))
+    #expect(rename(folder.file("edited"), path) == 0)
+    for mode in [0o640, 0o600] as [mode_t] {
+      let conflict = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(conflict.code == .conflict && conflict.objectIDs == [id] && context.hasChanges, "\(conflict)")
+      // The file is read again, and the object is still in conflict.
+      #expect(chmod(path, mode) == 0)
+    }
+    var changes = announced.makeAsyncIterator()
+    #expect(await changes.next()?.updated == [id])
+    context.reset()
+    let ship = try ships(context)[0]
+    #expect(ship.name == "Theirs" && ship.tons != 77)
+    ship.tons = 77
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: path))
+    #expect(try ships(again)[0].name == "Theirs" && ships(again)[0].tons == 77)
+    try again.persistentStoreCoordinator.close()
+  }
+
   // MARK: RD3, other files
 
   @Test(arguments: FileStore.wholeFile)
