@@ -13,8 +13,8 @@ public struct WholeFileOptions: Sendable {
   /// digest. With this option, opening reads the entire file, whatever its format.
   ///
   /// If the file of an open store is edited, the edit is treated like a save of another process: an object that both change is a conflict.
-  /// Close the store before editing its file twice: without a save in between, the second edit isn't known to contain the first one. The next
-  /// save throws ``/HoldfastStore/StoreError/Code/storeReplaced``.
+  /// Close the store before editing its file twice: without a save in between, the second edit isn't known to contain the first one, and
+  /// the next save throws ``/HoldfastStore/StoreError/Code/storeReplaced``.
   public var allowsUnverified: Bool
 
   /// Which attribute values are stored in separate files.

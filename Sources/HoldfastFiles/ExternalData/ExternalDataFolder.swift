@@ -108,15 +108,19 @@ public final class ExternalDataFolder: Sendable {
   /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` if the file doesn't exist; `damaged` if it isn't a regular file
   ///   or its bytes don't match the digest in its name; `tooLarge`, `notPermitted`, `inputOutput`.
   public func read(_ id: UUID, operation: String) throws(StoreError) -> Data {
-    do throws(FileSystemError) {
-      guard let folders = try folders(making: false) else {
-        throw FileSystemError(.openDirectory, name: name, number: ErrorNumber.notFound)
-      }
-      let file = KeptFile(try fileSystem.openForReading(id.uuidString, in: folders.data.handle), of: fileSystem)
-      return try contents(of: file.handle, id)
-    } catch {
+    do throws(FileSystemError) { return try contents(of: id) } catch {
+      // Another program may have replaced the folders, for example by those of a backup.
+      if error.number == ErrorNumber.notFound, (try? closeReplacedFolders()) == true, let data = try? contents(of: id) { return data }
       throw unreadable(id, operation, error)
     }
+  }
+
+  private func contents(of id: UUID) throws(FileSystemError) -> Data {
+    guard let folders = try folders(making: false) else {
+      throw FileSystemError(.openDirectory, name: name, number: ErrorNumber.notFound)
+    }
+    let file = KeptFile(try fileSystem.openForReading(id.uuidString, in: folders.data.handle), of: fileSystem)
+    return try contents(of: file.handle, id)
   }
 
   private func contents(of file: StoreFileHandle, _ id: UUID) throws(FileSystemError) -> Data {
@@ -293,7 +297,11 @@ public final class ExternalDataFolder: Sendable {
   }
 
   /// Returns the open folders. If they don't exist, creates them or returns nil.
+  ///
+  /// - Parameter making: Whether files will be written. Folders that are missing or were replaced since they were opened are then created or
+  ///   opened.
   func folders(making: Bool) throws(FileSystemError) -> OpenFolders? {
+    if making { try closeReplacedFolders() }
     if let open = state.withLock({ $0.folders }) { return open }
     let base = try storeFolder()
     defer { withExtendedLifetime(base.keeper) {} }
@@ -313,6 +321,37 @@ public final class ExternalDataFolder: Sendable {
       if let open = state.folders { return open }
       state.folders = opened
       return opened
+    }
+  }
+
+  /// Closes the open folders if another program has moved, removed or replaced one of them. New files in it would be lost.
+  ///
+  /// - Returns: Whether they were closed.
+  @discardableResult
+  private func closeReplacedFolders() throws(FileSystemError) -> Bool {
+    guard let open = state.withLock({ $0.folders }) else { return false }
+    let base: (handle: StoreFileHandle, storeName: String, keeper: any Sendable)
+    do throws(FileSystemError) { base = try storeFolder() } catch {
+      // The folder of the store's file was moved, and the folders in it as well.
+      if error.number == ErrorNumber.notFound { return false }
+      throw error
+    }
+    defer { withExtendedLifetime(base.keeper) {} }
+    var isCurrent = try isInPlace(open.support, in: base.handle)
+    if isCurrent { isCurrent = try isInPlace(open.data, in: open.support.handle) }
+    if isCurrent { return false }
+    state.withLock { state in
+      if state.folders === open { state.folders = nil }
+    }
+    return true
+  }
+
+  /// Whether an open folder still has its name.
+  private func isInPlace(_ folder: KeptFile, in parent: StoreFileHandle) throws(FileSystemError) -> Bool {
+    let opened = try fileSystem.status(of: folder.handle).identity.node
+    do throws(FileSystemError) { return try fileSystem.status(of: folder.handle.name, in: parent).identity.node == opened } catch {
+      if error.number == ErrorNumber.notFound { return false }
+      throw error
     }
   }
 

@@ -135,10 +135,11 @@ extension SimulatedFileSystem {
 
   // MARK: Status and access
 
-  /// The status of an open file. The root folder has mode 0755 and belongs to root.
+  /// The status of an open file or folder. The root folder has mode 0755 and belongs to root.
   public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     try perform(.status, file.name) { state, _ in
-      if case .folder? = state.open[file.number] {
+      if case .folder(let prefix)? = state.open[file.number] {
+        if !prefix.isEmpty { return state.file(named: String(prefix.dropLast())).flatMap { state.status($0) } }
         let identity = FileIdentity(device: 1, inode: Self.folderNumber, size: 0, modified: 0, changed: 0)
         return .success(StoreFileStatus(kind: .directory, identity: identity, permissions: 0o755, owner: 0, group: 0))
       }

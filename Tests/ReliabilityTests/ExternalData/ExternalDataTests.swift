@@ -95,6 +95,37 @@ import Testing
     try other.persistentStoreCoordinator.close()
   }
 
+  enum Replacement: CaseIterable { case moved, removed, restored }
+
+  /// The bug: values were written to a folder that another program had moved away, so the saved rows named files that didn't exist. If the
+  /// folder was removed and restored, no value could be read or written until the store was opened again.
+  @Test(arguments: FileStore.all, Replacement.allCases)
+  func valuesAreWrittenToTheFolderThatIsInPlace(kind: FileStore, replacement: Replacement) throws {
+    let gallery = try GalleryFolder(kind), context = try gallery.open(), backup = gallery.folder.file("backup")
+    Gallery.insert(1, Gallery.bytes(1, 4000), context)
+    try context.save()
+    if replacement == .moved {
+      TestFile.move(gallery.support, to: backup)
+    } else {
+      try FileManager.default.copyItem(atPath: gallery.support, toPath: backup)
+      try FileManager.default.removeItem(atPath: gallery.support)
+    }
+    if replacement == .restored {
+      TestFile.move(backup, to: gallery.support)
+      let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Photo.self])
+      #expect(try Gallery.photos(other).first?.image == Gallery.bytes(1, 4000))
+    }
+    Gallery.insert(2, Gallery.bytes(2, 5000), context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    #expect(gallery.files.count == (replacement == .restored ? 2 : 1) && gallery.notes.isEmpty)
+    let again = try gallery.open(), photos = try Gallery.photos(again)
+    #expect(photos.count == 2 && photos[1].image == Gallery.bytes(2, 5000))
+    if replacement == .restored { #expect(photos[0].image == Gallery.bytes(1, 4000)) }
+    try again.persistentStoreCoordinator.close()
+    #expect(gallery.folder.openDescriptors == 0)
+  }
+
   @Test(arguments: FileStore.all)
   func unsavedValuesLeaveNoFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
