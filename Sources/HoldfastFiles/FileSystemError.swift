@@ -102,14 +102,23 @@ extension StoreError {
 
 extension FileSystemError {
   /// Whether the call may succeed later without intervention.
-  fileprivate var isPassing: Bool { [EINTR, EAGAIN, ENFILE, EMFILE, ENOMEM].contains(number) }
+  fileprivate var isPassing: Bool {
+    [EINTR, EAGAIN, ENFILE, EMFILE, ENOMEM].contains(number) || operation == .rename && number == ENOENT
+  }
 
-  /// The action to take for a lack of resources that has nothing to do with the disk; nil for other failures.
+  /// The action to take for a lack of resources that has nothing to do with the disk, and for the effects of other programs; nil for other
+  /// failures.
   fileprivate var advice: String? {
-    switch number {
-    case EMFILE: "Close files that aren't needed, or raise the process's limit on open files, then try again."
-    case ENFILE: "Too many files are open in the system. Try again later."
-    case ENOMEM: "The system has too little memory. Try again later."
+    switch (operation, number) {
+    case (_, EMFILE): "Close files that aren't needed, or raise the process's limit on open files, then try again."
+    case (_, ENFILE): "Too many files are open in the system. Try again later."
+    case (_, ENOMEM): "The system has too little memory. Try again later."
+    // The folder is open, so these calls don't search for it, but a removed folder can't contain new files.
+    case (.openLockFile, ENOENT), (.create, ENOENT):
+      "The folder was removed while it was in use, even if another one is at its path now. Close the store and open it again."
+    case (.rename, ENOENT): "Another program removed the file at the same time. Try again."
+    case (.lock, ENOLCK), (.lock, ENOSYS), (.lock, ENOTSUP), (.lock, EOPNOTSUPP):
+      "The file system has no locks, which prevent lost saves. Move the file to another one, or mount it with locks."
     default: nil
     }
   }

@@ -198,6 +198,19 @@ import Testing
     #expect(TemporaryFolder.names(in: folder.file("a")).isEmpty)
   }
 
+  /// The bug: the error said that the folder must exist, although another one was at the path.
+  @Test func aFolderThatIsRemovedAndMadeAgainIsAnErrorThatSaysWhatToDo() throws {
+    TestFile.makeFolder(folder.file("a"))
+    let file = try DurableFile(path: folder.file("a/store"))
+    #expect(rmdir(folder.file("a")) == 0)
+    TestFile.makeFolder(folder.file("a"))
+    let error = storeError { try file.replace([1]) }
+    #expect(error?.code == .notFound && error?.reason.contains("(errno 2)") == true, "\(String(describing: error))")
+    #expect(error?.reason.hasSuffix("Close the store and open it again.") == true, "\(String(describing: error))")
+    file.close()
+    try DurableFile(path: folder.file("a/store")).replace([1])
+  }
+
   @Test func aFolderThatAllUsersMayWriteToIsRefusedUnlessAllowed() throws {
     TestFile.makeFolder(folder.file("open"))
     TestFile.setPermissions(0o777, of: folder.file("open"))

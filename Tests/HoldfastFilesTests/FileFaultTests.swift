@@ -111,6 +111,24 @@ import Testing
     }
   }
 
+  /// The bug: the advice was to check the disk, or the path.
+  @Test func errorsOfFileSystemsWithoutLocksAndOfRemovedTemporaryFilesSayWhatToDo() throws {
+    let disk = try Self.disk()
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+    for number in [ENOLCK, ENOSYS, ENOTSUP] {
+      disk.inject(FileFault(.lock, .error(number)))
+      let error = storeError { try store.save() }
+      #expect(error?.code == .inputOutput && error?.reason.contains("mount it with locks") == true, "\(String(describing: error))")
+      disk.clearFaults()
+    }
+    disk.inject(FileFault(.rename, .error(ENOENT)))
+    let error = storeError { try store.save() }
+    #expect(error?.isRetryable == true && error?.reason.hasSuffix("Try again.") == true, "\(String(describing: error))")
+    disk.clearFaults()
+    try store.save()
+    #expect(store.generation == 2)
+  }
+
   @Test func RC1_whenTheFolderIsNotSynchronizedTheNewContentsAreInPlaceAndKnown() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
