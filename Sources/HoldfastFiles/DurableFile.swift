@@ -143,7 +143,7 @@ public final class DurableFile: Sendable {
       throw error
     }
     let present = try folder.status(operation: operation)
-    if let present { try folder.check(present, operation: operation) }
+    if let present { try folder.check(present, options: options, operation: operation) }
     let change = state.withLock { $0.known }.change(to: present?.identity)
     return FileReplacement(
       of: self, folder: folder, lock: lock, present: present, foundChange: change, expectedByteCount: expectedByteCount,

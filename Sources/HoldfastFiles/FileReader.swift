@@ -147,7 +147,7 @@ extension OpenFolder {
     guard let kept = try open(name, operation: operation) else { return .missing }
     let file = kept.handle
     let status = try status(of: file, operation: operation)
-    try check(status, operation: operation)
+    try check(status, options: options, operation: operation)
     guard status.identity.size <= options.maximumByteCount else {
       throw tooLarge(status.identity.size, options: options, operation: operation)
     }

@@ -70,9 +70,10 @@ final class OpenFolder: Sendable {
   /// The owner of the file; nil if it doesn't exist.
   var storeOwner: UInt32? { (try? fileSystem.status(of: name, in: directory))?.owner }
 
-  /// Throws unless the status is that of a possible store file.
-  func check(_ status: StoreFileStatus, operation: String) throws(StoreError) {
+  /// Throws unless the status is that of a possible store file. Another user may have replaced the file since it was opened.
+  func check(_ status: StoreFileStatus, options: DurableFileOptions, operation: String) throws(StoreError) {
     try Self.check(status, path: path, operation: operation)
+    try Self.check(owner: status.owner, path: path, options: options, operation: operation)
   }
 
   // MARK: Checks on opening

@@ -246,6 +246,23 @@ import Testing
     _ = try DurableFile(path: folder.file())
   }
 
+  /// The bug: the owner was checked only on opening.
+  @Test func anotherUsersFileThatReplacesAnOpenOneIsRefusedIfTheOptionsRequireAnOwnFile() throws {
+    let disk = SimulatedFileSystem()
+    let file = try DurableFile(path: "/store", options: DurableFileOptions(requiresOwnFile: true, fileSystem: disk))
+    try file.replace([1])
+    disk.setContents(of: "store", [2])
+    let root = try disk.openDirectory("/"), theirs = try disk.openLockFile("store", in: root)
+    try disk.setOwner(17, group: 18, of: theirs)
+    for handle in [theirs, root] { try disk.close(handle) }
+    #expect(storeError { try file.contents() }?.code == .notPermitted)
+    #expect(storeError { try file.beginReplacing() }?.code == .notPermitted)
+    #expect(disk.contents(of: "store") == [2])
+    disk.setContents(of: "store", [3])
+    #expect(try file.contents() == [3])
+    try file.replace([4])
+  }
+
   @Test(.ownThreads) func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
     guard System.isRoot else { return print("Skipped: only root can become another user.") }
     // The folder is created and removed here, because the other process drops its rights.
