@@ -534,6 +534,43 @@ import Testing
     #expect(error?.problems.map(\.path) == ["Dog.name"])
   }
 
+  /// The bug: the plan succeeded, and left objects that no save accepted.
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func whatACompositeAttributeRequiresAndTheCodeLeavesEmptyIsAnError(_ store: MigratedStore) throws {
+    let city = AttributeDescription("city", .string, isOptional: true), zip = AttributeDescription("zip", .string)
+    func version(_ elements: [AttributeDescription], isOptional: Bool?) throws -> ManagedObjectModel {
+      let home = isOptional.map { [AttributeDescription.composite("home", "Place", isOptional: $0)] } ?? []
+      return try model(EntityDescription("Dog", attributes: home), composites: [CompositeDescription("Place", elements)])
+    }
+    let changes: [(old: ManagedObjectModel, new: ManagedObjectModel, missing: String, path: String)] = [
+      (try version([city], isOptional: nil), try version([city], isOptional: false), "Dog.home", "home.city"),
+      // Only the object that has a home needs its other element.
+      (try version([city], isOptional: true), try version([city, zip], isOptional: true), "Dog.home.zip", "home.zip"),
+    ]
+    for (old, new, missing, path) in changes {
+      let place = MigratedStore.Place(store), hasHome = old.entity(named: "Dog")?.composites.isEmpty == false
+      try place.fill(old) { context in
+        try context.add("Dog", "a", hasHome ? ["home.city": "Rome"] : [:])
+        if hasHome { try context.add("Dog", "b") }
+      }
+      var plan = MigrationPlan(from: old)
+      plan.add(new, named: "nothing") { _ in }
+      let error = #expect(throws: MigrationError.self) {
+        try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+      }
+      #expect(error?.code == .constraintViolation && error?.problems.map(\.path) == [missing])
+      #expect(error?.problems.first?.reason.contains("1 object has no value") == true)
+      plan = MigrationPlan(from: old)
+      plan.add(new, named: "homes") { stage in
+        try stage.forEach("Dog") { _, dog in try dog.setValue(StoreValue.string("x"), forKeyPath: path) }
+      }
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+      try place.change(new) { context in
+        for dog in try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")) { try dog.setValue("c", forKey: "tag") }
+      }
+    }
+  }
+
   @Test(arguments: MigratedStore.allCases) func aStoreThatAnotherProcessChangedMeanwhileIsNotReplaced(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), other = place.description.migrating(automatically: false), first = first
     try fill(place, first)

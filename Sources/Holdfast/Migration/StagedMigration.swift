@@ -194,7 +194,7 @@ struct StagedMigration {
         }
       }
       if let journal { try journal.saveRest() } else { try context.save() }
-      try checkRequired(mapping, context, stage.name ?? "")
+      try checkRequired(mapping, stage, context)
       try journal?.remove()
     } catch {
       // What is saved remains for the next attempt.
@@ -256,11 +256,12 @@ struct StagedMigration {
   }
 
   /// Checks that required properties that couldn't be inferred have values now.
-  private func checkRequired(_ mapping: MappingModel, _ context: ManagedObjectContext, _ name: String) throws {
+  private func checkRequired(_ mapping: MappingModel, _ stage: MigrationPlan.Stage, _ context: ManagedObjectContext) throws {
+    let name = stage.name ?? ""
+    let undecided = try MappingModel.partial(from: mapping.source, to: mapping.destination, by: stage.rules).problems.map(\.path)
     var problems: [MigrationError.Problem] = []
-    func check(_ entity: ManagedObjectModel.Entity, _ property: String, _ what: String) throws {
-      let isMissing = FetchPredicate<ManagedObject>(.comparison(.property(PropertyPath(property)), .equalTo, .constant(.null), []))
-      var request = FetchRequest<ManagedObject>(entityName: entity.name, where: isMissing)
+    func check(_ entity: ManagedObjectModel.Entity, _ property: String, _ what: String, where isMissing: QueryExpression? = nil) throws {
+      var request = FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(isMissing ?? Self.isNull(property)))
       request.includesSubentities = false
       let count = try context.count(for: request)
       if count == 0 { return }
@@ -273,6 +274,13 @@ struct StagedMigration {
       for attribute in target.attributes where isUncertain(attribute, entity, mapping) {
         try check(target, attribute.name, attribute.derivation == nil ? "It is required" : "It is derived from changed objects only")
       }
+      for composite in target.composites {
+        let path = "\(target.name).\(composite.name)"
+        guard undecided.contains(where: { $0 == path || $0.hasPrefix(path + ".") }) else { continue }
+        for (property, isMissing) in Self.requirements(of: composite, target) {
+          try check(target, property, "It is required", where: isMissing)
+        }
+      }
       for relationship in target.relationships where !relationship.isOptional && !relationship.isToMany {
         try check(target, relationship.name, "It is required")
       }
@@ -282,6 +290,36 @@ struct StagedMigration {
       .constraintViolation, path: description.location?.description,
       reason: "A stage left required properties without values. Nothing was changed.",
       problems: problems)
+  }
+
+  private static func isNull(_ attribute: String) -> QueryExpression {
+    .comparison(.property(PropertyPath(attribute)), .equalTo, .constant(.null), [])
+  }
+
+  /// What a save requires of a composite attribute, besides elements that every object needs.
+  ///
+  /// - Returns: The composite attribute or an element, and the condition that an object lacks it.
+  private static func requirements(
+    of composite: ManagedObjectModel.CompositeAttribute, _ entity: ManagedObjectModel.Entity
+  ) -> [(property: String, isMissing: QueryExpression)] {
+    func isEmpty(_ composite: ManagedObjectModel.CompositeAttribute) -> QueryExpression {
+      .and(entity.attributes.filter { composite.slots.contains($0.slot) }.map { isNull($0.name) })
+    }
+    let elements = entity.attributes.filter { composite.slots.contains($0.slot) }, prefix = composite.name.utf8.count + 1
+    if elements.isEmpty { return [] }
+    var found: [(property: String, isMissing: QueryExpression)] = []
+    if composite.isOptional {
+      for element in elements where !element.declaration.isOptional && !element.name.utf8.dropFirst(prefix).contains(UInt8(ascii: ".")) {
+        found.append((element.name, .and([isNull(element.name), .not(isEmpty(composite))])))
+      }
+    }
+    if !composite.declaration.isOptional && elements.allSatisfy(\.isOptional) {
+      var conditions = [isEmpty(composite)]
+      // Without a value of the composite attribute that contains it, it isn't required either.
+      if let outer = entity.composites.last(where: { composite.name.hasPrefix($0.name + ".") }) { conditions.append(.not(isEmpty(outer))) }
+      found.append((composite.name, .and(conditions)))
+    }
+    return found
   }
 
   /// Whether an attribute must have a value, and existing objects may have none.
