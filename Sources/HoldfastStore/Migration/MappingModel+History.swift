@@ -2,6 +2,8 @@
 extension MappingModel {
   /// Whether the former name of one of an entity's properties is now that of another one, or its new name was.
   ///
+  /// Another one can also be a new property of another kind or type, such as a relationship with the name of a removed attribute.
+  ///
   /// Then names in a history would mean other properties.
   ///
   /// - Parameter mapping: The mapping of the entity.
@@ -16,7 +18,28 @@ extension MappingModel {
     }
     return (attributes + relationships).contains { names in
       names.new != names.former && (new.property(named: names.former) != nil || former.property(named: names.new) != nil)
+    } || reusesNames(new, former, mapping)
+  }
+
+  /// Whether a new property of an entity has the name of a former one of another kind or type.
+  private func reusesNames(
+    _ new: ManagedObjectModel.Entity, _ former: ManagedObjectModel.Entity, _ mapping: EntityMapping
+  ) -> Bool {
+    let isOtherAttribute = new.attributes.contains { attribute in
+      if mapping.values[attribute.slot.rawValue].source != nil { return false }
+      switch former.property(named: attribute.name) {
+      case .attribute(let other)?: return other.type != attribute.type
+      case .relationship?, .composite?: return true
+      default: return false
+      }
     }
+    return isOtherAttribute
+      || (new.relationships.map(\.name) + new.composites.map(\.name)).contains { name in
+        switch (new.property(named: name), former.property(named: name)) {
+        case (.relationship?, .attribute?), (.relationship?, .composite?), (.composite?, .attribute?), (.composite?, .relationship?): true
+        default: false
+        }
+      }
   }
 
   /// The relationship of the source whose owners are the owners of a link mapping, if there is one.

@@ -108,6 +108,32 @@ import Testing
     try coordinator.close()
   }
 
+  /// The bug: the relationship seemed to have changed, and to have had the attribute's values.
+  @Test(arguments: HistoryStore.allCases)
+  func changesOfAnAttributeAreNotThoseOfARelationshipWithItsName(_ store: HistoryStore) throws {
+    func dogs(hasRelationship: Bool) throws -> ManagedObjectModel {
+      let name = AttributeDescription("name", .string, isOptional: true)
+      var dog = EntityDescription("Dog", attributes: [name], userInfo: [EntityDescription.historyValuesKey: "YES"])
+      if hasRelationship {
+        dog.relationships = [.toOne("owner", to: "Person", inverse: nil)]
+      } else {
+        dog.attributes.append(AttributeDescription("owner", .string, isOptional: true))
+      }
+      return try ManagedObjectModel(entities: [dog, EntityDescription("Person", attributes: [name])])
+    }
+    let former = try store.coordinator(try dogs(hasRelationship: false), folder), context = try HistoryModel.context(former)
+    let fido = try HistoryModel.insert("Dog", "Fido", context)
+    try context.save()
+    try fido.setValue("Ann", forKey: "owner")
+    try context.save()
+    try former.close()
+    let coordinator = try PersistentStoreCoordinator(
+      model: try dogs(hasRelationship: true), store: store.description(store.path(folder), .ifPresent).migrating(removingData: true))
+    let update = try #require(try coordinator.fetchHistory().changes.first { $0.changeType == .update })
+    #expect(update.updatedProperties == nil && update.valuesBefore == nil && update.valuesAfter == nil)
+    try coordinator.close()
+  }
+
   /// The bug: the IDs of destinations were those of the former model's entity with the same number.
   @Test(arguments: HistoryStore.allCases) func savesOfAPlanKeepTheIDsOfDestinations(_ store: HistoryStore) throws {
     let fido = try fill(store).fido, old = try HistoryModel.model(keepsValues: true)
