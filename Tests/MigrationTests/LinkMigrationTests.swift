@@ -226,6 +226,30 @@ import Testing
     }
   }
 
+  /// The bug: JSON, XML and binary stores removed the IDs, and SQLite stores kept them, so that no object was found by them.
+  @Test(arguments: MigratedStore.allCases) func objectIDsThatNameASuperentityAreThoseOfTheSameObjects(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), note = EntityDescription("Note", attributes: [.init("r", .objectID, isOptional: true)])
+    let old = try model(
+      note, EntityDescription("Animal", isAbstract: true), EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription("Dog", superentity: "Animal"), EntityDescription("Mouse", superentity: "Animal"))
+    let new = try model(note, EntityDescription("Cat"), EntityDescription("Hound").renamed(from: "Dog"))
+    try place.fill(old) { context in
+      let animals = try ["Cat", "Dog", "Mouse"].map { try context.add($0, "to \($0)") }
+      try context.save()
+      for animal in animals {
+        let uri = animal.objectID.uriRepresentation.replacing("/\(animal.entity.name)/", with: "/Animal/")
+        let id = try #require(ManagedObjectID(uriRepresentation: uri))
+        try context.add("Note", try Contents.tag(animal)).setValue(StoreValue.objectID(id), forKey: "r")
+      }
+    }
+    try place.change(new, from: [old]) { context in
+      func value(_ tag: String) throws -> StoreValue? { try context.tagged("Note", tag).value(forKey: "r").storeValue }
+      #expect(try value("to Cat") == .objectID(try context.tagged("Cat", "to Cat").objectID))
+      #expect(try value("to Dog") == .objectID(try context.tagged("Hound", "to Dog").objectID))
+      #expect(try value("to Mouse") == .null)
+    }
+  }
+
   @Test func aConstraintBesideAFetchIndexOfTheSameColumnsIsCreatedAndRemoved() throws {
     for store in [MigratedStore.sqlite, .coreData] {
       func dogs(_ constraints: [[String]]) throws -> ManagedObjectModel {

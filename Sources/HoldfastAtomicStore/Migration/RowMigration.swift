@@ -8,12 +8,15 @@ struct RowMigration {
   private let entity: EntityMapping
   private let mapping: MappingModel
   private let identity: StoreIdentity
+  private let former: TableGeneration?
 
-  /// - Parameter identity: The store's identity.
+  /// - Parameters:
+  ///   - identity: The store's identity.
+  ///   - former: The former tables. Nil for a mapping that ``MappingModel/isRowByRow``, which needs none.
   /// - Returns: Nil for a new entity.
-  init?(_ entity: EntityMapping, _ mapping: MappingModel, _ identity: StoreIdentity) {
+  init?(_ entity: EntityMapping, _ mapping: MappingModel, _ identity: StoreIdentity, _ former: TableGeneration?) {
     guard let source = entity.source else { return nil }
-    (self.entity, self.mapping, self.identity) = (entity, mapping, identity)
+    (self.entity, self.mapping, self.identity, self.former) = (entity, mapping, identity, former)
     (new, origin) = (mapping.destination.entities[entity.destination], mapping.source.entities[source])
   }
 
@@ -62,7 +65,26 @@ struct RowMigration {
   /// The ID of an object of this store with the new name of its entity; null for a removed object.
   private func renamed(_ id: ManagedObjectID) -> StoreValue {
     guard id.storeIdentifier == identity.storeUUID, let entity = mapping.source.entity(named: id.entityName) else { return .objectID(id) }
-    guard let destination = mapping.destination(of: entity.index) else { return .null }
+    // An ID can name a superentity.
+    let found = mapping.dividesFamily(of: entity) ? former?.entity(of: id.key, root: entity.index) : entity.index
+    guard let destination = found.flatMap({ mapping.destination(of: $0) }) else { return .null }
     return .objectID(identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
+  }
+}
+
+extension MappingModel {
+  /// Whether objects of an entity of the source and its subentities become those of several families, or some of them are removed. Then an
+  /// ID with the entity's name doesn't show what becomes of its object.
+  func dividesFamily(of entity: ManagedObjectModel.Entity) -> Bool {
+    let roots = ([entity.index] + entity.concreteIndexes).map { index in
+      destination(of: index).map { destination.entities[$0].rootIndex }
+    }
+    return roots.contains { $0 != roots[0] }
+  }
+
+  /// Whether the destination has attributes with IDs whose objects have to be found in the former tables.
+  var looksForObjects: Bool {
+    destination.entities.contains { entity in entity.attributes.contains { $0.type == .objectID } }
+      && source.entities.contains { dividesFamily(of: $0) }
   }
 }

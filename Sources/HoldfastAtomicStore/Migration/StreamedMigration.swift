@@ -45,7 +45,7 @@ final class StreamedMigration: LoaderReceiver {
     largestKeys = Array(repeating: 0, count: schema.tableCount)
     let new = try loader.beginTables(self.header(header))
     rows = mapping.source.entities.map { entity in
-      mapping.destination(of: entity.index).flatMap { RowMigration(mapping.mapping(of: $0), mapping, schema.identity) }.map {
+      mapping.destination(of: entity.index).flatMap { RowMigration(mapping.mapping(of: $0), mapping, schema.identity, nil) }.map {
         ($0, RowBatchBuilder(layout: $0.new.layout, idPrefix: new.prefixes[$0.new.index]))
       }
     }
@@ -95,7 +95,8 @@ final class StreamedMigration: LoaderReceiver {
 extension MappingModel {
   /// Whether each row and link of the destination follows from one row or link of the source.
   var isRowByRow: Bool {
-    destination.entities.flatMap(\.ownRelationships).allSatisfy { new in
+    if looksForObjects { return false }
+    return destination.entities.flatMap(\.ownRelationships).allSatisfy { new in
       guard let link = link(new) else { return true }
       if link.needsSingleDestination || link.needsSingleOwner || link.losesOwners || link.losesDestinations { return false }
       guard let old = forward(link), old.inverseIsToMany == new.inverseIsToMany else { return false }

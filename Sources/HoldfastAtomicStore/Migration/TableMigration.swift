@@ -49,7 +49,7 @@ struct TableMigration {
   // MARK: Rows
 
   private func copyRows(_ entity: EntityMapping) throws {
-    guard let source = entity.source, let rows = RowMigration(entity, mapping, former.schema.identity) else { return }
+    guard let source = entity.source, let rows = RowMigration(entity, mapping, former.schema.identity, former) else { return }
     let builder = RowBatchBuilder(layout: rows.new.layout, idPrefix: schema.prefixes[entity.destination])
     var owned: [RelationshipIndex: KeySet] = [:]
     try former.forEachRow(of: source) { row in
@@ -151,7 +151,7 @@ struct TableMigration {
 
 extension TableGeneration {
   /// The concrete entity of an object of a family; nil if the object doesn't exist.
-  fileprivate func entity(of key: ObjectKey, root: EntityIndex) -> EntityIndex? {
+  func entity(of key: ObjectKey, root: EntityIndex) -> EntityIndex? {
     let table = table(of: root), location = table.location(key)
     return location.isNone ? nil : table.entity(location)
   }

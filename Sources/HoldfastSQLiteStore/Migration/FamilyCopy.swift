@@ -98,10 +98,7 @@ struct FamilyCopy {
     if attribute.allowsExternalData && !mapping.source.entities[origin].slots[source].allowsExternalData {
       column = "CASE WHEN typeof(\(column)) = 'blob' THEN CAST(x'01' || \(column) AS BLOB) ELSE \(column) END"
     }
-    if case .attribute(let attribute) = attribute, attribute.type == .objectID, mapping.renamesEntities || !mapping.removedEntities.isEmpty
-    {
-      column = renamed(column)
-    }
+    if case .attribute(let attribute) = attribute, attribute.type == .objectID, changesIDs { column = renamed(column) }
     return value.fallback == .null ? column : "IFNULL(\(column), \(parameter(value.fallback, slot, entity)))"
   }
 
@@ -120,18 +117,49 @@ struct FamilyCopy {
     return "?\(parameters.count)"
   }
 
+  private var changesIDs: Bool {
+    mapping.renamesEntities || mapping.source.entities.contains { mapping.destination(of: $0.index) == nil || dividesFamily(of: $0) }
+  }
+
+  /// Whether objects of an entity of the source and its subentities become those of several families, or some of them are removed. Then an
+  /// ID with the entity's name doesn't show what becomes of its object.
+  private func dividesFamily(of entity: ManagedObjectModel.Entity) -> Bool {
+    let roots = ([entity.index] + entity.concreteIndexes).map { index in
+      mapping.destination(of: index).map { mapping.destination.entities[$0].rootIndex }
+    }
+    return roots.contains { $0 != roots[0] }
+  }
+
   /// The URIs of this store's objects with the new names of their entities. Those of removed objects become NULL.
   private func renamed(_ column: String) -> String {
-    let cases = mapping.source.entityIndexes.map { index in
-      let prefix = "x-coredata://\(store.uuid)/\(mapping.source.entities[index].name)/"
-      guard let destination = mapping.destination(of: index) else { return "WHEN '\(prefix)' THEN NULL" }
-      let new = "x-coredata://\(store.uuid)/\(mapping.destination.entities[destination].name)/"
+    let cases = mapping.source.entities.map { entity in
+      let prefix = "x-coredata://\(store.uuid)/\(entity.name)/"
+      if dividesFamily(of: entity) { return "WHEN '\(prefix)' THEN \(uriOfFoundObject(column, prefix, entity))" }
+      guard let new = newPrefix(entity.index) else { return "WHEN '\(prefix)' THEN NULL" }
       return "WHEN '\(prefix)' THEN '\(new)' || substr(\(column), \(prefix.utf8.count + 1))"
     }
     let name =
       "substr(\(column), 1, \("x-coredata://\(store.uuid)/".utf8.count) + instr(substr(\(column), "
       + "\("x-coredata://\(store.uuid)/".utf8.count + 1)), '/'))"
     return "CASE \(name) \(cases.joined(separator: " ")) ELSE \(column) END"
+  }
+
+  /// What the URIs of an entity's objects begin with in the new model; nil if the objects are removed.
+  private func newPrefix(_ index: EntityIndex) -> String? {
+    mapping.destination(of: index).map { "x-coredata://\(store.uuid)/\(mapping.destination.entities[$0].name)/" }
+  }
+
+  /// The URI of an object whose row shows its entity, because the former URI can name a superentity. NULL if there is no object.
+  private func uriOfFoundObject(_ column: String, _ prefix: String, _ entity: ManagedObjectModel.Entity) -> String {
+    let names = entity.concreteIndexes.compactMap { index in
+      newPrefix(index).map { "WHEN \(former.schema.tables[index].number) THEN '\($0)'" }
+    }
+    if names.isEmpty { return "NULL" }
+    // The column is that of the row, also if the object's table has one of this name. Before the key, there is a "p".
+    let reference = "substr(r.\(column), \(prefix.utf8.count + 1))", key = "CAST(substr(r.\(column), \(prefix.utf8.count + 2)) AS INTEGER)"
+    return
+      "(SELECT CASE o.Z_ENT \(names.joined(separator: " ")) END || \(reference) "
+      + "FROM \(SQLName.quoted(former.schema.tables[entity.index].name)) AS o WHERE o.Z_PK = \(key))"
   }
 
   /// Expressions for the other end of a row's link.
