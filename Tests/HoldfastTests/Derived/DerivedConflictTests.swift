@@ -103,6 +103,26 @@ import Testing
     try place.expectRight("after a dog got a deleted toy")
   }
 
+  /// No store keeps a link to the missing toy, which a third context inserts again.
+  @Test(arguments: TestStore.allCases) func `a toy that is inserted again doesn't belong to a dog that got it while it was deleted`(
+    _ store: TestStore
+  ) throws {
+    let place = try place(store), one = try place.context(), two = try place.context(), three = try place.context()
+    let toy = one.make("Toy", ["price": .int32(5)])
+    try one.save()
+    for context in [two, three] { context.mergePolicy = .mergeByPropertyObjectTrump }
+    let dog = try two.all("Dog")[0], known = try two.all("Toy")[0], changed = try three.all("Toy")[0]
+    changed["price"] = .int32(7)
+    one.delete(toy)
+    try one.save()
+    dog.many("toys").insert(known)
+    try two.save()
+    try three.save()
+    #expect(dog["toyCount"] == .int64(0) && changed["price"] == .int32(7))
+    #expect(try place.context().all("Dog")[0].many("toys").isEmpty)
+    try place.expectRight("after the toy was inserted again")
+  }
+
   /// The store still has objects that reference a dog which is inserted again: a bill, because of the delete rule, and a walk that a third
   /// context has given it meanwhile.
   ///
@@ -133,6 +153,35 @@ import Testing
     try last.save()
     #expect(try last.all("Dog")[0]["walkCount"] == .int64(0))
     try place.expectRight("after its walks were deleted")
+  }
+
+  /// The no-action rule leaves the links of a deleted sitter.
+  ///
+  /// The bug: the dogs didn't count the sitter that was inserted again, and it didn't count them. Deleting it again made the dogs count one
+  /// sitter too few.
+  @Test(arguments: TestStore.allCases) func `a sitter that is inserted again is counted by the dogs that are still linked to it`(
+    _ store: TestStore
+  ) throws {
+    let place = try place(store), one = try place.context()
+    let rex = try one.all("Dog")[0], ada = one.make("Dog", ["name": .string("Ada")])
+    let sitters = [Int16(1), 2].map { one.make("Sitter", ["age": .int16($0)]) }
+    for dog in [rex, ada] { dog.many("sitters").formUnion(sitters) }
+    try one.save()
+    let id = sitters[0].objectID, two = try place.context(), known = try two.existingObject(with: id)
+    two.mergePolicy = .overwrite
+    known["age"] = .int16(10)
+    one.delete(sitters[0])
+    try one.save()
+    #expect(rex["sitterCount"] == .int64(1) && rex["sitterAges"] == .int64(2))
+    try two.save()
+    #expect(known["chargeCount"] == .int64(2))
+    try place.expectRight("after the sitter was inserted again")
+    let last = try place.context()
+    #expect(try last.all("Dog").map { $0["sitterAges"] } == [.int64(12), .int64(12)])
+    last.delete(try last.existingObject(with: id))
+    try last.save()
+    #expect(try last.all("Dog").map { $0["sitterCount"] } == [.int64(1), .int64(1)])
+    try place.expectRight("after it was deleted again")
   }
 
   @Test(arguments: TestStore.allCases) func `a part changes its number while another context adds an object to it`(_ store: TestStore)

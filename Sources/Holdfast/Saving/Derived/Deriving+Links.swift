@@ -12,6 +12,7 @@ extension Deriving {
   func addDifferencesOfLinks(_ place: Int) throws {
     let aggregate = plan.aggregates[place], relationship = aggregate.relationship
     guard relationship.isManyToMany else { return }
+    try noteOwnersOfInsertedAgain(place)
     let changes = links(of: relationship)
     let touched = touchedTargets(aggregate)
     if changes.added.isEmpty && changes.removed.isEmpty && touched.isEmpty { return }
@@ -40,6 +41,37 @@ extension Deriving {
         add(plus, to: owner, place)
       }
     }
+  }
+
+  /// Notes the owners of objects that the save inserts again. Their numbers don't include these objects since the deletion.
+  private func noteOwnersOfInsertedAgain(_ place: Int) throws {
+    let aggregate = plan.aggregates[place]
+    guard reusesKeys, aggregate.inverse?.deleteRule == .noAction else { return }
+    let again = savedObjects(of: aggregate.relationship.destinationIndex).filter(\.isInsertedAgain).map(\.objectKey)
+    let owners = try remainingLinks(to: Set(again), aggregate.relationship).keys
+    for owner in owners { noteIncomplete(owner, place) }
+    try stored.read(root: aggregate.entity.rootIndex, owners)
+  }
+
+  /// The links to missing objects in a many-to-many relationship, by owner. A deletion with the no-action rule leaves them.
+  ///
+  /// Stores don't return the owners of a missing object, so the links of all owners are read. Objects are seldom inserted again.
+  func remainingLinks(to missing: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws
+    -> [ObjectKey: Set<ObjectKey>]
+  {
+    if missing.isEmpty { return [:] }
+    let entity = context.entities[relationship.entityIndex], collector = RowCollector()
+    let isLinked = QueryExpression.comparison(.count(PropertyPath(relationship.name)), .greaterThan, .constant(.int64(0)), [])
+    try part.coordinator.fetch(FetchQuery(entity: entity, predicate: isLinked, options: part.options), from: part.store, into: collector)
+    var owners: [ObjectKey] = []
+    collector.forEach { batch, index in owners.append(batch.pointer(index).key) }
+    let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners.sorted())
+    var links: [ObjectKey: Set<ObjectKey>] = [:]
+    try reader.relationships(request) { owner, targets in
+      let found = missing.intersection(targets)
+      if !found.isEmpty { links[owner] = found }
+    }
+    return links
   }
 
   /// The destinations that this save deletes, or whose summed value it changes.

@@ -30,7 +30,7 @@ final class Deriving {
   /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
   /// Whether new objects may have permanent keys.
-  private let reusesKeys: Bool
+  let reusesKeys: Bool
   /// The context's keys of new objects, by root entity and permanent key. Built when links are first read.
   private var temporaryKeys: [[ObjectKey: ObjectKey]]?
 
@@ -176,7 +176,7 @@ final class Deriving {
   private func applyDifferences(_ place: Int) throws {
     let aggregate = plan.aggregates[place], slot = aggregate.attribute.slot, again = insertedAgain(aggregate)
     incomplete[place].formUnion(again)
-    for (owner, difference) in differences[place] where !again.contains(owner) {
+    for (owner, difference) in differences[place] where !incomplete[place].contains(owner) {
       // Objects that were inserted and then deleted have no permanent key.
       if part.permanent(owner) < 0 { continue }
       if isNew(aggregate, owner) {
@@ -205,7 +205,8 @@ final class Deriving {
   /// The owners that the save inserts again, and that objects in the store can still reference: others may have linked them to the deleted
   /// owner, or its delete rule was "no action".
   private func insertedAgain(_ aggregate: DerivationPlan.Aggregate) -> Set<ObjectKey> {
-    guard reusesKeys, aggregate.inverse?.isToMany == false else { return [] }
+    guard reusesKeys, let inverse = aggregate.inverse else { return [] }
+    if inverse.isToMany && aggregate.relationship.deleteRule != .noAction { return [] }
     return Set(savedObjects(of: aggregate.entity.index).filter(\.isInsertedAgain).map(\.objectKey))
   }
 
@@ -294,6 +295,10 @@ final class Deriving {
         if let owner { members[owner, default: []].insert(object.objectKey) }
       }
       return members
+    }
+    if let inverse = aggregate.inverse {
+      let again = insertedAgain(aggregate).intersection(owners)
+      for (member, owners) in try remainingLinks(to: again, inverse) { for owner in owners { members[owner, default: []].insert(member) } }
     }
     let changes = links(of: relationship)
     for link in changes.removed { members[link.source]?.remove(link.target) }
