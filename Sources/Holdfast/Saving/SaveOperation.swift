@@ -127,6 +127,7 @@ final class SaveOperation {
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
     try checkAddedDestinations()
+    try checkDerivedNumbers()
     try namingAllConflicts { try checkAndCommit() }
     publishToCache()
     announce()

@@ -211,6 +211,27 @@ import Testing
     #expect(try place.context().all("Box")[0]["weight"] == .double(6))
   }
 
+  /// The new number is added to a sum that doesn't contain the one that the context has read.
+  ///
+  /// The bug: the save threw 1610, under every policy.
+  @Test(arguments: TestStore.allCases) func `a sum that doesn't fit because of an outdated number is a conflict`(_ store: TestStore)
+    throws
+  {
+    let place = try place(store), one = try place.context(), two = try place.context()
+    let walk = try one.all("Walk")[0], known = try two.all("Walk")[0]
+    #expect(known["minutes"] == .int32(1))
+    walk["minutes"] = .int32(.max)
+    try one.save()
+    known["minutes"] = .int32(5)
+    let error = #expect(throws: PersistenceError.self) { try two.save() }
+    #expect(error?.code == .conflict && error?.objectIDs == [known.objectID])
+    two.mergePolicy = .mergeByPropertyObjectTrump
+    try two.save()
+    let dog = try two.all("Dog")[0]
+    #expect(known["minutes"] == .int32(5) && dog["minutes"] == .int32(5))
+    try place.expectRight("after the conflict was resolved")
+  }
+
   @Test(arguments: TestStore.allCases) func `a walk changes while another context renames its owner`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let walk = try one.all("Walk")[0]

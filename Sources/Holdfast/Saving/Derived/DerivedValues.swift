@@ -20,6 +20,8 @@ final class DerivedValues {
   var written: [Set<ObjectKey>]
   /// The rows in which the save changes only derived values, by concrete entity, with ascending keys.
   var refreshed: [(entity: EntityIndex, keys: [ObjectKey])] = []
+  /// The numbers that don't fit their attributes.
+  var failures: [PersistenceError] = []
 
   init(_ plan: DerivationPlan, date: Double, _ stored: StoredRows, entityCount: Int) {
     self.plan = plan

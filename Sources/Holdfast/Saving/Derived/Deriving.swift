@@ -26,7 +26,6 @@ final class Deriving {
   private var differences: [[ObjectKey: Difference]]
   /// The owners whose aggregate is recomputed from all objects, by the aggregate's index.
   private var incomplete: [Set<ObjectKey>]
-  private var failures: [PersistenceError] = []
   /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
   /// Whether new objects may have permanent keys.
@@ -67,7 +66,7 @@ final class Deriving {
 
   /// Computes all values.
   ///
-  /// - Throws: ``PersistenceError`` with all numbers that don't fit their attributes; errors of the store.
+  /// - Throws: Errors of the store.
   func run() throws -> DerivedValues {
     if plan.followingCount == 0 { return values }
     defer { reader.end() }
@@ -86,7 +85,6 @@ final class Deriving {
     for place in plan.aggregates.indices { try applyDifferences(place) }
     for place in plan.aggregates.indices { try recompute(place) }
     for path in plan.paths { try follow(path) }
-    if !failures.isEmpty { throw PersistenceError.together(failures) }
     return values
   }
 
@@ -233,7 +231,7 @@ final class Deriving {
     guard let value = number.stored(in: aggregate.attribute.type) else {
       let entity = stored.row(root: aggregate.entity.rootIndex, owner)?.entity ?? aggregate.entity.index
       let id = context.registered(aggregate.entity.index, owner)?.id ?? context.objectID(entity, owner)
-      failures.append(number.failure(aggregate.attribute, of: id))
+      values.failures.append(number.failure(aggregate.attribute, of: id))
       return
     }
     values.changes[aggregate.number][owner] = DerivedValues.Change(value: value, added: added)

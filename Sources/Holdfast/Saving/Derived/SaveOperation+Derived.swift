@@ -1,5 +1,20 @@
 import HoldfastStore
 
+extension SaveOperation {
+  /// Refuses derived numbers that don't fit their attributes.
+  ///
+  /// If they were computed from rows that another context or process has changed since, the save is a conflict instead.
+  func checkDerivedNumbers() throws {
+    let failures = parts.flatMap { $0.derived?.failures ?? [] }
+    if failures.isEmpty { return }
+    let conflicts = try parts.flatMap { try $0.versionConflicts() }
+    if conflicts.isEmpty { throw PersistenceError.together(failures) }
+    coordinator.rowCache.removeAll()
+    throw SaveFailure.conflict(
+      StoreError(.conflict, operation: "save", reason: "Rows were changed since they were read.", conflicts: conflicts))
+  }
+}
+
 /// Updates the objects in which only derived values changed, after the save.
 extension SaveOperation {
   func showDerivedValues(_ part: StoreChanges) {
