@@ -156,6 +156,27 @@ import Testing
     #expect(try names(named("Team", "Reds", place.context()), "players") == ["Rob"])
   }
 
+  /// The bug: the list still contained the object, so adding it again had no effect.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainLeavesItsListWithoutInverse(_ store: TestStore) throws {
+    let place = try place(store), setup = try place.context()
+    let reds = try make("Team", "Reds", setup), ann = try make("Player", "Ann", setup)
+    try reds.toMany(forKey: "players").insert(ann)
+    try setup.save()
+    let ours = try place.context()
+    ours.mergePolicy = .overwrite
+    let (team, player) = (try named("Team", "Reds", ours), try named("Player", "Ann", ours))
+    #expect(try names(team, "players") == ["Ann"])
+    try player.setValue(.string("Anna"), forKey: "name")
+    setup.delete(ann)
+    try setup.save()
+    try ours.save()
+    #expect(try names(team, "players").isEmpty)
+    #expect(try names(named("Team", "Reds", place.context()), "players").isEmpty)
+    try team.toMany(forKey: "players").insert(player)
+    try ours.save()
+    #expect(try names(named("Team", "Reds", place.context()), "players") == ["Anna"])
+  }
+
   @Test(arguments: TestStore.withChild) func deleteRulesHoldWithoutInverse(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     let reds = try make("Team", "Reds", context), cup = try make("Trophy", "Cup", context), debt = try make("Trophy", "Debt", context)
