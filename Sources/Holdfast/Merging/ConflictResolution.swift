@@ -89,8 +89,9 @@ struct ConflictResolution {
   /// Throws if a deleted object can't be inserted again with all its values, or not now.
   private func checkInsertable(_ object: ManagedObject) throws {
     guard let row = object.row, !object.isInaccessible else { throw error }
-    // The store removes the external files of a deleted object.
-    for slot in object.entity.layout.slots where row.isExternal(slot, object.entity.layout) {
+    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    // The store removes the external files of a deleted object. The save computes derived values again.
+    for slot in object.entity.layout.slots where row.isExternal(slot, object.entity.layout) && !derived.contains(slot) {
       do { _ = try object.attributeValue(slot, row) } catch let error as StoreError
         where [.missingExternalData, .damaged, .tooLarge].contains(error.code)
       {

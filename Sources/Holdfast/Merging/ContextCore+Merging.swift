@@ -172,7 +172,8 @@ extension ContextCore {
     guard let row = object.row else { return }
     let layout = object.entity.layout, plan = object.plan
     // The store removes the external files of a deleted object.
-    let values = try layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try object.attributeValue($0, row)) }
+    let external = layout.slots.filter { row.isExternal($0, layout) }, derived = graph.derivations?.slots[object.flags.entityIndex] ?? []
+    let values = try external.filter { !derived.contains($0) }.map { ($0, try object.attributeValue($0, row)) }
     // Reading the lost links drops the record of an addition to a list in memory that contains it already.
     let added = (0..<plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }
     try forgetLostLinks(of: object)
@@ -181,6 +182,8 @@ extension ContextCore {
     let own = PrivateRow(copying: row, layout, room: 64, committed: nil, in: pool)
     own.setKey(object.objectKey)
     own.setVersion(RowVersion(version))
+    // The save computes these values again.
+    for slot in external where derived.contains(slot) { own.setNull(slot) }
     object.dropPrivateRow(own.pointer)
     object.owner = nil
     object.flags.remove(.ownedByGroup)
