@@ -65,6 +65,7 @@ extension Deriving {
     try part.coordinator.fetch(FetchQuery(entity: entity, predicate: isLinked, options: part.options), from: part.store, into: collector)
     var owners: [ObjectKey] = []
     collector.forEach { batch, index in owners.append(batch.pointer(index).key) }
+    if owners.isEmpty { return [:] }
     let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners.sorted())
     var links: [ObjectKey: Set<ObjectKey>] = [:]
     try reader.relationships(request) { owner, targets in
