@@ -20,11 +20,19 @@ final class MoodSync {
   var interruption: () throws -> Void = {}
 
   /// Opens the store of a device.
-  init(path: String, connection: Connection) throws {
+  convenience init(path: String, connection: Connection) throws { try self.init(MoodSync.store(at: path), connection: connection) }
+
+  /// Opens a store that keeps a history.
+  init(_ store: StoreDescription, connection: Connection) throws {
+    container = try PersistentContainer(for: Mood.self, Country.self, Continent.self, store: store)
+    self.connection = connection
+  }
+
+  /// A store in a file, which keeps a history.
+  static func store(at path: String) -> StoreDescription {
     var options = SQLiteStoreOptions()
     options.historyTracking = .always
-    container = try PersistentContainer(for: Mood.self, Country.self, Continent.self, store: .sqlite(at: path, options: options))
-    self.connection = connection
+    return .sqlite(at: path, options: options)
   }
 
   /// Downloads and applies the changes of other devices, then uploads those of this one.
@@ -126,7 +134,8 @@ final class MoodSync {
       // What was downloaded since the token has no changes of this device.
       changed.formUnion(try context.allObjectIDs().subtracting(history.changes.map(\.changedObjectID)))
     }
-    pending.records = try changed.compactMap(context.record).sorted { ($0.rank, $0.id) < ($1.rank, $1.id) }
+    // A property that can't be read has a placeholder. If the upload contained it, all devices would get it.
+    pending.records = try context.reading { try changed.compactMap(context.record) }.sorted { ($0.rank, $0.id) < ($1.rank, $1.id) }
     let saved = Set(pending.records.map(\.id))
     pending.deleted = changes.compactMap { change in
       // A mood that was deleted and inserted again is only saved.

@@ -1,5 +1,7 @@
 import Foundation
 import Holdfast
+import HoldfastStore
+import HoldfastStoreConformance
 import Synchronization
 import Testing
 
@@ -128,6 +130,35 @@ import Testing
     #expect(remote.records.isEmpty)
     try phone.synchronize()
     #expect(remote.records.count == 1)
+  }
+
+  /// The bug: the upload contained the placeholder of the country's code, and all devices got it.
+  @Test func aMoodWhoseCountryCannotBeReadIsNotUploaded() throws {
+    let folder = TemporaryFolder(), remote = Remote(), path = folder.path + "/phone.sqlite"
+    let phone = try MoodSync(path: path, connection: Connection(to: remote))
+    try phone.container.withContext { context in
+      let iceland = context.insert(Country.self) { ($0.code, $0.name) = (352, "Iceland") }
+      context.insert(Mood.self) { ($0.colors, $0.country) = ("grey", iceland) }
+      try context.save()
+    }
+    // The second one downloads what the first one has uploaded.
+    for _ in 0..<2 { try phone.synchronize() }
+    try paint(phone, "gold")
+    try phone.container.persistentStoreCoordinator.close()
+    // A store that was opened again has no rows in a cache. The first request for rows is for the mood, the second one for its country.
+    let description = MoodSync.store(at: path), store = FaultInjectingStore(description.makeStore())
+    let reopened = try MoodSync(StoreDescription(type: description.type) { store }, connection: Connection(to: remote))
+    store.fail(.rows, onCall: 2, with: StoreError(.inputOutput, operation: "read rows", reason: "A test said so."))
+    func moods() -> [String] {
+      remote.records.values.compactMap { record in
+        guard case .mood(_, _, let colors, let country) = record else { return nil }
+        return "\(colors) \(country ?? 0)"
+      }
+    }
+    #expect(throws: StoreError.self) { try reopened.synchronize() }
+    #expect(moods() == ["grey 352"])
+    try reopened.synchronize()
+    #expect(moods() == ["gold 352"])
   }
 
   /// An upload that arrives after a later one doesn't undo it.
