@@ -50,6 +50,7 @@ import Testing
     case let error as PersistenceError where error.code == .missingObject: 404
     case let error as PersistenceError where [.conflict, .constraintConflict].contains(error.code): 409
     case let error as PersistenceError where (1550...1690).contains(error.coreDataCode): 422
+    case let error as StoreError where error.code == .outcomeUnknown: 500
     case let error as StoreError where error.isRetryable: 503
     default: 500
     }
@@ -99,6 +100,10 @@ import Testing
     test.faults.fail(.commit, with: StoreError(.locked, operation: "save", reason: "A test said so.", isRetryable: true))
     mine.balance = 3
     #expect(status { try context.save() } == 503)
+    // A client repeats a request that was answered with 503.
+    test.faults.fail(.commit, with: StoreError(.outcomeUnknown, operation: "save", reason: "A test said so.", isRetryable: true))
+    #expect(status { try context.save() } == 500)
+    context.resolveUncertainSave(wasCommitted: false)
     context.delete(mine)
     try context.save()
     #expect(status { _ = try test.newContext().existingObject(with: theirs.objectID) } == 404)

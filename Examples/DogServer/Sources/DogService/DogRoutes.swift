@@ -12,7 +12,8 @@ package import Hummingbird
 /// | `GET /dogs/TAG` | the dog, or 404 |
 /// | `PATCH /dogs/TAG` | the dog after a ``DogUpdate``; 409 with the current dog if the client's revision is outdated |
 ///
-/// Values that the model refuses are answered with 422, a store that is busy or whose disk is full with 503.
+/// Values that the model refuses are answered with 422, a store that is busy or whose disk is full with 503, and a save that may have
+/// taken effect with 500.
 package struct DogRoutes: Sendable {
   private let register: DogRegister
 
@@ -86,6 +87,9 @@ struct RefusalMiddleware: RouterMiddleware {
       (.notFound, Refusal(reason: "The dog has been deleted."))
     case let error as PersistenceError where (1550...1690).contains(error.coreDataCode):
       (.unprocessableContent, Refusal(reason: error.userMessage()))
+    // The client would repeat the request after 503, and could add a dog twice.
+    case let error as StoreError where error.code == .outcomeUnknown || error.code == .durabilityUnknown:
+      (.internalServerError, Refusal(reason: "The change may have been saved. Read the dogs before you repeat it."))
     case let error as StoreError where error.isRetryable:
       (.serviceUnavailable, Refusal(reason: "The store isn't available. Try again later."))
     default: (.internalServerError, Refusal(reason: "The request failed."))

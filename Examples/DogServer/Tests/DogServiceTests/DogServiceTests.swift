@@ -116,6 +116,18 @@ import Testing
     }
   }
 
+  /// The bug: it was answered with 503. A client that repeated it could add the dog twice.
+  @Test func aRequestThatMayHaveBeenSavedIsNotAnsweredAsOneToRepeat() async throws {
+    let sqlite = StoreDescription.sqlite(at: folder.store), store = FaultInjectingStore(sqlite.makeStore())
+    try await DogClient.serving(store: StoreDescription(type: sqlite.type) { store }) { client in
+      for code in [StoreError.Code.outcomeUnknown, .durabilityUnknown] {
+        store.fail(.commit, with: StoreError(code, operation: "save", reason: "A test said so.", isRetryable: true))
+        let refusal = try await client.add(NewDog(name: "Rex")).body(Refusal.self, .internalServerError)
+        #expect(refusal.reason == "The change may have been saved. Read the dogs before you repeat it.")
+      }
+    }
+  }
+
   /// Each client updates the same dog several times, adds dogs of its own and reads pages. Every update that was answered counts, once.
   @Test func fiftyClientsAtATimeLoseNoUpdate() async throws {
     let clients = 50, updates = 4
