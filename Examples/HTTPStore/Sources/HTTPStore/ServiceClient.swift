@@ -97,7 +97,11 @@ struct ServiceClient: Sendable {
 
   private func exchange(_ request: Request, _ url: URLComponents, _ options: RequestOptions) throws -> Answer {
     var url = url
-    if !request.path.isEmpty { url.path += "/" + request.path }
+    if !request.path.isEmpty {
+      // The path without escapes would be another one if the name of the store contains an escaped slash.
+      let base = url.percentEncodedPath
+      url.percentEncodedPath = base + (base.hasSuffix("/") ? "" : "/") + request.path
+    }
     var sent = HTTPClientRequest(url: url.string ?? "")
     sent.method = .init(rawValue: request.method)
     if let body = request.body { sent.body = .bytes(body) }

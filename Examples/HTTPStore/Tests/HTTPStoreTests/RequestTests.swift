@@ -91,6 +91,20 @@ import Testing
     #expect(try await send("GET", row, headers: ["If-None-Match": "\"1\""]).status == 200)
   }
 
+  /// The bug: the store was created, and all other requests were sent to an address without the escape.
+  @Test(arguments: [("team%2Fnotes", "team%2Fnotes"), ("notes/", "notes")])
+  func theAddressOfAStoreCanHaveAnEscapedSlashOrEndWithASlash(_ address: String, _ store: String) async throws {
+    let service = try await TestService.start(HTTPService(recordsRequests: true)), url = service.url(address)
+    let context = try await Notes.client(url)
+    try await context.perform { context in
+      context.insert(Note.self).title = "Escaped"
+      try context.save()
+    }
+    let paths = service.service.outages.takeReceived().map(\.path)
+    #expect(paths.suffix(2) == ["/stores/\(store)/keys", "/stores/\(store)/saves"])
+    #expect(try await Notes.client(url).perform { try $0.fetch(Note.self).map(\.title) } == ["Escaped"])
+  }
+
   @Test func anInvalidRequestIsRefused() async throws {
     let (service, _, url) = try await Notes.tenNotes()
     var query = Query(Selection(table: "Note", types: ["Note"]))
