@@ -25,7 +25,9 @@ struct StoreMerge {
     order = comesInOrder ? nil : try RowOrder(query.sorts, entity: query.entity, model: coordinator.model)
   }
 
-  func run(into sink: any RowSink) throws { try stores.exclusively { try runAlone(into: sink) } }
+  func run(into sink: any RowSink) throws {
+    try stores.exclusively("fetch \(query.entity.name)", query.options) { try runAlone(into: sink) }
+  }
 
   private func runAlone(into sink: any RowSink) throws {
     let relationshipPaths = order?.relationshipPaths ?? []

@@ -53,7 +53,7 @@ final class StoreReader: RelatedRowReader {
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     for (store, keys) in stores.split(request.keys) {
       try store.wrapping("read rows") {
-        try stores.exclusively {
+        try stores.exclusively("read rows", options) {
           try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: view(store), options: options, into: sink)
         }
       }
@@ -74,7 +74,9 @@ final class StoreReader: RelatedRowReader {
     let answer: RelationshipAnswer
     do {
       answer = try store.wrapping("read a relationship") {
-        try stores.exclusively { try store.store.relationships(request, in: view(store), options: options) }
+        try stores.exclusively("read a relationship", options) {
+          try store.store.relationships(request, in: view(store), options: options)
+        }
       }
     } catch let error as StoreError where error.code == .tooLarge && request.sources.count > 1 {
       for half in request.sources.windows(of: (request.sources.count + 1) / 2) { try relationships(request.of(half), store, body) }

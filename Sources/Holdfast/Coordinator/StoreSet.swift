@@ -39,7 +39,7 @@ final class StoreSet: Sendable {
     _ body: (any ReadView) throws -> Result
   ) throws -> Result {
     guard let pinnedViews else { return try store.reading(kind, operation(), options, body) }
-    return try pinnedViews.exclusively {
+    return try pinnedViews.exclusively(operation(), options) {
       // Another request in the generation may have taken long.
       try options.check(operation())
       return try store.wrapping(operation()) { try body(pinnedViews.view(of: store)) }
@@ -47,9 +47,13 @@ final class StoreSet: Sendable {
   }
 
   /// Runs several requests. If the set is pinned, other threads use its views before or afterwards.
-  func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+  ///
+  /// - Throws: `timedOut` or `cancelled` of the options if another thread uses the views for too long, and the errors of the closure.
+  func exclusively<Result>(
+    _ operation: @autoclosure () -> String, _ options: RequestOptions, _ body: () throws -> Result
+  ) throws -> Result {
     guard let pinnedViews else { return try body() }
-    return try pinnedViews.exclusively(body)
+    return try pinnedViews.exclusively(operation(), options, body)
   }
 
   /// The store at a place; nil when it was removed.

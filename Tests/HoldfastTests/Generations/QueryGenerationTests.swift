@@ -1,7 +1,9 @@
+import Dispatch
 import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import TestSupport
 import Testing
 
@@ -431,6 +433,46 @@ import Testing
   }
 
   /// New objects can be saved, and then the context reads the newest generation, with the same limit.
+  /// A store whose next fetch waits for a signal.
+  private final class HeldStore: ForwardingStore {
+    let base: any IncrementalStore = MemoryStore()
+    let holdsNext = Atomic(false), isHeld = Atomic(false)
+    let released = DispatchSemaphore(value: 0)
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      if holdsNext.exchange(false, ordering: .sequentiallyConsistent) {
+        isHeld.store(true, ordering: .sequentiallyConsistent)
+        released.wait()
+      }
+      try base.fetch(plan, in: view, options: options, into: sink)
+    }
+  }
+
+  /// The bug: it waited until the fetch of the other context had ended.
+  @Test func aFetchThatWaitsForAnotherOneOfItsGenerationEndsAtItsDeadline() async throws {
+    let held = HeldStore(), description = StoreDescription(type: "held") { held }
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    try context.setQueryGeneration(from: .current)
+    let token = try #require(context.queryGenerationToken)
+    held.holdsNext.store(true, ordering: .sequentiallyConsistent)
+    let other = Task {
+      try await onThread {
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        try context.setQueryGeneration(from: token)
+        return try context.fetch(FetchRequest<Dog>()).count
+      }
+    }
+    #expect(await eventually { held.isHeld.load(ordering: .sequentiallyConsistent) })
+    context.requestTimeout = .milliseconds(20)
+    let error = #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog>()) }
+    #expect(error?.code == .timedOut)
+    held.released.signal()
+    #expect(try await other.value == 0)
+    context.requestTimeout = nil
+    #expect(try context.fetch(FetchRequest<Dog>()).isEmpty)
+  }
+
   @Test(arguments: stores) func nothingIsLostWhenAGenerationEnds(_ store: TestStore) throws {
     let kennels = try Kennels(store), context = kennels.ours
     try context.setQueryGeneration(from: .current, timeLimit: .seconds(3600))
