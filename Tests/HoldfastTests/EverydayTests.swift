@@ -55,6 +55,17 @@ import Testing
     #expect(steps[0].dump(depth: -1) == steps[0].dump())
   }
 
+  /// The bug: on Linux, the description of a date that is NaN ended the process.
+  @Test func aDumpShowsDatesOfAnySize() throws {
+    let context = try TestStore.memory.makePlace().context(), dog = context.dog("Fido")
+    for seconds in [Double.nan, .infinity, -.infinity, 1e300, -1e18] {
+      dog.born = Date(timeIntervalSinceReferenceDate: seconds)
+      #expect(dog.dump().contains("  born: \(seconds) seconds since 2001"))
+    }
+    dog.born = Date(timeIntervalSinceReferenceDate: 0)
+    #expect(dog.dump().contains("  born: 2001-01-01 00:00:00 +0000"))
+  }
+
   @Test func storeValuesAreLiterals() throws {
     let values: [StoreValue] = [3, 2.5, "text", true]
     #expect(values == [.int64(3), .double(2.5), .string("text"), .bool(true)])

@@ -67,12 +67,18 @@ extension ManagedObject {
     case .float(let value): return "\(value)"
     case .double(let value): return "\(value)"
     case .decimal(let value): return "\(value)"
-    case .date(let seconds): return "\(Date(timeIntervalSinceReferenceDate: seconds))"
+    case .date(let seconds): return ManagedObject.text(ofDate: seconds)
     case .uuid(let value): return value.uuidString
     case .uri(let value): text = value
     case .externalData: return "bytes in a file"
     case .objectID(let id): return id.uriRepresentation
     }
     return text.count > 60 ? text.prefix(59) + "…" : text
+  }
+
+  private static func text(ofDate seconds: Double) -> String {
+    let years = Date.distantPast.timeIntervalSinceReferenceDate...Date.distantFuture.timeIntervalSinceReferenceDate
+    // Foundation describes no other dates, and its description of NaN traps on Linux.
+    return years.contains(seconds) ? "\(Date(timeIntervalSinceReferenceDate: seconds))" : "\(seconds) seconds since 2001"
   }
 }
