@@ -401,4 +401,39 @@ import Testing
     #expect(log.lines.count == 12)
     try expectDone(place)
   }
+
+  /// The bug: the number after that of the store ended the process.
+  @Test(arguments: MigratedStore.allCases) func aRecordWithAnImpossibleStoreIsIgnored(_ store: MigratedStore) async throws {
+    let place = MigratedStore.Place(store), log = Log()
+    try fill(place)
+    await die(at: 10, place)
+    let folder = place.folder.file(".holdfast-Store.migration"), record = URL(fileURLWithPath: folder + "/plan.json")
+    try FileManager.default.moveItem(atPath: folder + "/1", toPath: folder + "/\(Int.max)")
+    let text = try String(contentsOf: record, encoding: .utf8)
+    #expect(text.contains("\"store\":1"))
+    try Data(text.replacing("\"store\":1", with: "\"store\":\(Int.max)").utf8).write(to: record)
+    try migrate(place, plan(log))
+    #expect(log.lines.count == 12)
+    try expectDone(place)
+  }
+
+  /// The bug: a negative number of objects that are done ended the process.
+  @Test(arguments: MigratedStore.allCases) func aResumableStageWithANegativeNumberOfObjectsPassesAllAgain(_ store: MigratedStore)
+    async throws
+  {
+    let place = MigratedStore.Place(store), log = Log(), key = "HoldfastMigrationStage"
+    try fill(place)
+    await die(at: 10, place)
+    let work = store.description(at: place.folder.file(".holdfast-Store.migration/2/Store"))
+    var metadata = try PersistentStoreCoordinator.metadata(for: work).userInfo
+    guard case .string(let text)? = metadata[key] else {
+      Issue.record("The store has no journal.")
+      return
+    }
+    metadata[key] = .string(text.replacing(/"objectCount":[0-9]+/, with: "\"objectCount\":\(Int.min)"))
+    try PersistentStoreCoordinator.setMetadata(metadata, for: work)
+    try migrate(place, plan(log))
+    #expect(log.lines == (0..<6).map { "two \($0)" })
+    try expectDone(place)
+  }
 }

@@ -89,7 +89,8 @@ final class StageJournal {
     context.reset()
     if loop < done.loop { return .max }
     guard done.entity == entity else { throw differentLoops }
-    return done.objectCount
+    // A damaged file may contain any number.
+    return max(done.objectCount, 0)
   }
 
   /// Saves after a batch of the current loop, and releases all objects.

@@ -124,8 +124,9 @@ struct StagedMigration {
   ) throws -> Int {
     let keys = stages.map { plan.key($0) }
     var record = PlanFolder.Record(source: state)
-    if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages),
-      let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
+    // A stage creates at most one store, and a damaged record may name any.
+    if let found = folder.record, (0...stages.count).contains(found.store), folder.exists(found), found.source == state,
+      keys.starts(with: found.stages), let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
     {
       record.store = found.store
       record.stages = Array(keys.prefix(count))
