@@ -18,7 +18,8 @@ struct DerivedTrigger {
   func recognises(_ statement: SQLTokens) -> Bool {
     let tokens = Array(statement)
     guard tokens.count > 8, tokens[0].isWord("CREATE"), tokens[1].isWord("TRIGGER"), tokens[3].isWord("AFTER"),
-      let begin = tokens.firstIndex(where: { $0.isWord("BEGIN") }), tokens.last?.isWord("END") == true,
+      // A trigger's name may also be BEGIN.
+      let begin = tokens[4...].firstIndex(where: { $0.isWord("BEGIN") }), tokens.last?.isWord("END") == true,
       Self.isHarmless(tokens[4..<begin])
     else { return false }
     let statements = tokens[(begin + 1)..<(tokens.count - 1)].split { $0.isSymbol(";") }

@@ -229,6 +229,14 @@ import Testing
     try open(isReadOnly: true)
   }
 
+  /// SQLite takes many keywords for names without quotes.
+  @Test(arguments: ["begin", "after", "end"]) func aTriggerWithAKeywordAsItsNameIsRefusedForWriting(name: String) throws {
+    try makeStore()
+    try run("CREATE TRIGGER \(name) AFTER INSERT ON ZBOOK BEGIN SELECT 1; END")
+    try expectRefusal(isReadOnly: false, "trigger \(name)")
+    try open(isReadOnly: true)
+  }
+
   @Test(
     arguments: [
       "AFTER INSERT ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = IFNULL(ZPAGESCOUNT, 0) + 1 WHERE Z_PK = NEW.ZBOOK AND 1 <= Z_ENT AND Z_ENT <= 2; SELECT NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = NEW.ZBOOK AND 1 <= Z_ENT AND Z_ENT <= 2; END",
