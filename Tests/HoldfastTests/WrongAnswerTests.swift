@@ -89,6 +89,9 @@ import Testing
       guard plan.output == .count else { return try base.fetch(plan, in: view, options: options, into: sink) }
       _ = try sink.take(.count(counted), .all)
     }
+
+    private static let table = AnswerTable<MiscountingStore>().answering(HistoryDeletionRequest.self) { store, _, _ in store.counted }
+    var answers: StoreAnswers { Self.table.bound(to: self) }
   }
 
   /// The counts of several stores are added.
@@ -98,6 +101,16 @@ import Testing
     let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     let error = #expect(throws: StoreError.self) { try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) }
+    #expect(error?.code == .damaged)
+    try coordinator.close()
+  }
+
+  /// The numbers of the deleted transactions of several stores are added, too.
+  @Test(arguments: [-1, (1 << 48) + 1, .max, .min]) func aWrongCountOfDeletedTransactionsIsRefused(_ counted: Int) throws {
+    let place = try makePlace(.memory)
+    let flawed = StoreDescription(type: "flawed") { MiscountingStore(place.description.makeStore(), counted) }
+    let coordinator = try PersistentStoreCoordinator(model: place.model, store: flawed)
+    let error = #expect(throws: StoreError.self) { try coordinator.deleteHistory(upTo: nil) }
     #expect(error?.code == .damaged)
     try coordinator.close()
   }

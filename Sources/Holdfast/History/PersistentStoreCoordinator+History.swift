@@ -119,7 +119,14 @@ extension PersistentStoreCoordinator {
       if let token, token.states[store.identifier] == nil { return }
       let request = HistoryDeletionRequest(upTo: token?.states[store.identifier], earlierThan: date)
       do {
-        count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
+        let deleted = try store.saveLock.withLock { try store.monitored.answers.perform(request) }
+        // The counts of all stores are added.
+        guard (0...1 << 48).contains(deleted) else {
+          throw StoreError(
+            .damaged, operation: HistoryDeletionRequest.operation, path: store.locationDescription,
+            reason: "The store's answer to a deletion of history isn't a number of transactions.")
+        }
+        count += deleted
         isAllowed = true
       } catch let error as StoreError where error.code == .readOnly {
         refusal = refusal ?? error
