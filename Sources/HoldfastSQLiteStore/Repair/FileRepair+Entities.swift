@@ -9,9 +9,15 @@ extension FileRepair {
     while try select.step() { (names[select.int64(0)], parents[select.int64(0)]) = (select.string(1), select.int64(2)) }
     var roots: [Int64: Int64] = [:], known: [Int64: String] = [:], knownRoots: [Int64: String] = [:]
     for (number, name) in names.sorted(by: { $0.key < $1.key }) {
-      var root = number, depth = 0
-      while let parent = parents[root], parent > 0, depth < names.count { (root, depth) = (parent, depth + 1) }
-      roots[number] = root
+      // Another program's numbers may form long chains and circles, so each is followed once.
+      var root = number, path: [Int64] = []
+      while roots[root] == nil, let parent = parents[root] {
+        path.append(root)
+        roots[root] = root
+        if parent > 0 { root = parent }
+      }
+      root = roots[root] ?? root
+      for below in path { roots[below] = root }
       guard let model, let entity = model.entity(named: name) else { continue }
       known[number] = model.entities[entity.rootIndex].name
       knownRoots[root] = knownRoots[root] ?? known[number]

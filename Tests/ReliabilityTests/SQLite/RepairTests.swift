@@ -354,6 +354,20 @@ import Testing
     }
   }
 
+  /// A repair that followed each chain to its end would take hours.
+  @Test(arguments: ["100001 + n", "100000 + (n + 1) % 60000"]) func aLongChainOfEntitiesIsFollowedOnce(superentity: String) throws {
+    let path = folder.file("archive.sqlite"), count = "SELECT COUNT(*) FROM Z_PRIMARYKEY WHERE Z_ENT >= 100000"
+    try Archive.makeFile(.sqlite(at: path), items: 200)
+    let database = try BareDatabase(path)
+    try database.run(
+      "INSERT INTO Z_PRIMARYKEY WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 59999) "
+        + "SELECT 100000 + n, 'Other' || n, \(superentity), 0 FROM c")
+    database.close()
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: path), to: .sqlite(at: repaired))
+    #expect(report.objectCounts["Tag"] == 10, "\(report)")
+    #expect(try BareDatabase(repaired).rows(count) == ["60000"])
+  }
+
   // MARK: Definitions
 
   /// Replaces all occurrences of a text in the small file by one of the same length, and repairs it.
