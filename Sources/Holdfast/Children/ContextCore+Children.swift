@@ -6,6 +6,11 @@ extension ContextCore {
   /// The coordinator of the stores, also in a child context.
   var storeCoordinator: PersistentStoreCoordinator { parent?.core.storeCoordinator ?? persistentStoreCoordinator }
 
+  /// Whether this context or a descendant has collected the changes of a save, which hasn't ended yet, or is merging changes.
+  var isSendingChanges: Bool {
+    saving.isInProgress && !saving.isCallingFirst || children?.cores.contains(where: \.isSendingChanges) == true
+  }
+
   /// Notes that all unsaved changes are discarded, and returns what changes for child contexts.
   func noteDiscarding(in children: ChildContexts) -> StoreChange {
     // The next child reads the objects as they are then.

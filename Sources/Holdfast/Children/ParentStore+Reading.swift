@@ -5,7 +5,9 @@ extension ParentStore {
     var query = FetchQuery(
       entity: parent.entities[plan.entity], predicate: plan.predicate, sorts: plan.sorts, offset: plan.offset, limit: plan.limit,
       output: plan.output, options: options, restriction: plan.concreteEntities)
-    let isOverlaid = try !plan.concreteEntities.isEmpty && parent.needsOverlay(query)
+    // A save of a child would discard what handlers change in the child while it sends its changes. They are called when it has ended.
+    let callsHandlers = child?.isSendingChanges != true
+    let isOverlaid = try !plan.concreteEntities.isEmpty && parent.needsOverlay(query, callsHandlers: callsHandlers)
     // Afterwards, because handlers of the parent's changes may insert objects.
     try identifyNewObjects()
     let coordinator = parent.persistentStoreCoordinator

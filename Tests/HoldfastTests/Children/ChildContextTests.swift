@@ -1293,6 +1293,38 @@ import Testing
     #expect(try family.place.context().count(for: FetchRequest<Dog>()) == 3)
   }
 
+  /// The save looks for the former owner of an object, by a relationship without an inverse. The bug: this fetch called the handlers, and
+  /// the save then discarded what they had changed.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func handlersOfAnAncestorDoNotRunWhileAChildSendsItsChanges(_ store: TestStore, _ isGrandparent: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Box", attributes: [], relationships: [.toMany("things", to: "Thing", inverse: nil)]),
+      EntityDescription("Thing", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let box = try setup.insert(entityNamed: "Box"), things = try (0..<2).map { _ in try setup.insert(entityNamed: "Thing") }
+    try setup.save()
+    let ancestor = try place.context(), parent = isGrandparent ? ManagedObjectContext(parent: ancestor) : ancestor
+    // The save looks for former owners because its context has a child.
+    let child = ManagedObjectContext(parent: parent), grandchild = ManagedObjectContext(parent: child)
+    let mine = try things.map { try child.existingObject(with: $0.objectID) }
+    try child.existingObject(with: box.objectID).toMany(forKey: "things").insert(mine[0])
+    let observation = ancestor.onChange { _, _ in
+      do { try mine[1].setValue("of a handler", forKey: "name") } catch { Issue.record("\(error)") }
+    }
+    try ancestor.existingObject(with: things[0].objectID).setValue("changed", forKey: "name")
+    try child.save()
+    try ancestor.processPendingChanges()
+    observation.cancel()
+    #expect(mine[1]["name"] == .string("of a handler") && child.hasChanges)
+    try child.save()
+    if isGrandparent { try parent.save() }
+    try ancestor.save()
+    let saved = try place.context().existingObject(with: things[1].objectID)
+    #expect(saved["name"] == .string("of a handler"))
+    withExtendedLifetime(grandchild) {}
+  }
+
   /// The bug: a new object that had lost a deleted one was also reported as changed, by its former, temporary ID.
   @Test(arguments: TestStore.allCases) func handlersOfTheParentReceiveTheIDsThatAReadOfTheChildGivesNewObjects(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)

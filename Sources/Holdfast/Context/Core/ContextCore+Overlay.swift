@@ -7,8 +7,10 @@ extension ContextCore {
   }
 
   /// Whether changes of the context can make a query's result differ from the store's.
-  func needsOverlay(_ query: FetchQuery) throws -> Bool {
-    try processPendingChanges()
+  ///
+  /// - Parameter callsHandlers: Whether to merge waiting changes and to call handlers of changes before. Defaults to true.
+  func needsOverlay(_ query: FetchQuery, callsHandlers: Bool = true) throws -> Bool {
+    if callsHandlers { try processPendingChanges() }
     // A handler may have deleted objects. Handlers receive what their delete rules change with the next call.
     try applyDeleteRules()
     if changes.isEmpty { return false }
