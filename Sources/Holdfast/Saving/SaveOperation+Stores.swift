@@ -9,12 +9,14 @@ extension SaveOperation {
     stores = coordinator.storeSet
     parts = []
     if let store = stores.soleOfAll, !context.changes.hasAssignments {
+      // The only store of a child is its parent. The objects are of the stores of an ancestor.
+      if context.parent != nil { try refuseChangesOfRemovedStores(context.storeCoordinator.storeSet) }
       let part = StoreChanges(context, store, keys, origin, options)
       (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, stored(updated), deleted, insertedCounts)
       parts = [part]
       return
     }
-    try refuseChangesOfRemovedStores()
+    try refuseChangesOfRemovedStores(stores)
     for object in inserted {
       let part = part(try store(of: object))
       part.inserted.append(object)
@@ -43,7 +45,9 @@ extension SaveOperation {
     return part
   }
 
-  private func refuseChangesOfRemovedStores() throws {
+  /// - Parameter stores: The present stores of the objects.
+  private func refuseChangesOfRemovedStores(_ stores: StoreSet) throws {
+    if stores.sole != nil && !context.changes.hasAssignments { return }
     let assigned = inserted.filter { object in context.changes.store(assignedTo: object).map { !stores.stores.contains($0) } ?? false }
     let sent = inserted.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey) == nil }
     let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + sent + assigned

@@ -1397,6 +1397,28 @@ import Testing
     #expect(error?.code == .unreadValues)
   }
 
+  /// The bug: the policy took the object for a deleted one and discarded the change. If the parent had the object in memory, it got the
+  /// change, and couldn't be saved any more.
+  @Test(arguments: [false, true]) func aChildDoesNotSaveChangesOfARemovedStore(_ isInParent: Bool) throws {
+    let stack = try StorePack([.memory, .sqlite]), parent = try stack.context(), child = ManagedObjectContext(parent: parent)
+    child.mergePolicy = .rollback
+    let dog = child.dog("Of B")
+    try child.assign(dog, to: stack.stores[1])
+    try child.save()
+    try parent.save()
+    let known = try isInParent ? parent.existingDog(dog.objectID) : nil
+    dog.age = 9
+    try stack.coordinator.remove(stack.stores[1])
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .missingStore && dog.age == 9 && !parent.hasChanges)
+    child.rollback()
+    child.dog("Of A")
+    try child.save()
+    try parent.save()
+    #expect(try stack.context().count(for: FetchRequest<Dog>()) == 1)
+    withExtendedLifetime(known) {}
+  }
+
   @Test(arguments: TestStore.allCases, [false, true]) func aMergingChildFollowsWhatItsParentDiscards(_ store: TestStore, _ isReset: Bool)
     throws
   {
