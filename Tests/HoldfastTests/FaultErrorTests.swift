@@ -59,6 +59,28 @@ import Testing
     #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 5)
   }
 
+  /// The bug: the child took the object for a deleted one, so that its policy discarded the change of the object.
+  @Test(arguments: TestStore.allCases) func aChildReadsAnObjectThatItsParentHasChangedUnread(_ store: TestStore) throws {
+    let scene = try scene(store), child = ManagedObjectContext(parent: scene.context)
+    child.mergePolicy = .rollback
+    scene.failNextRead()
+    scene.fido.notes = "unread"
+    scene.failing.clear()
+    #expect(scene.fido.isInaccessible && scene.fido.notes == "unread")
+    let mine = try child.existingDog(scene.fido.objectID)
+    #expect(mine.age == 3)
+    mine.age = 4
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .unreadValues && mine.age == 4)
+    try scene.context.refresh(scene.fido, mergeChanges: true)
+    scene.context.acknowledgeFaultErrors()
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    try scene.context.save()
+    let saved = try #require(try scene.other().one(Dog.self) { $0.name == "Fido" })
+    #expect(saved.age == 4 && saved.notes == "unread")
+  }
+
   /// Ways to acknowledge errors.
   enum Acknowledgement: CaseIterable, Sendable { case call, reset, rollback, refresh, refreshAll }
 

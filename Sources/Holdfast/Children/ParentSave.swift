@@ -104,6 +104,12 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     for (key, entity, version) in expected {
       let object = parent.registered(entity, key).flatMap { $0.isDeleted || $0.isFault || $0.isInaccessible ? nil : $0 }
       if let object, store.children.accepts(version, of: object, from: store) { continue }
+      // If the parent has changed an object while its row couldn't be read, no policy resolves that. The object must be refreshed.
+      if object == nil, let known = parent.registered(entity, key), !known.isDeleted,
+        known.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
+      {
+        try parent.refuseUnreadValues()
+      }
       conflicts.append(
         SaveConflict(
           objectID: parent.places.objectID(entity, key), expectedVersion: version, persisted: try object.flatMap(row)))

@@ -53,8 +53,9 @@ extension ParentStore {
     for key in request.keys {
       if let object = parent.registered(entity, key) {
         if object.isDeleted { continue }
-        // A fault may have been made for a superentity. Only its row determines its entity.
-        if object.row == nil || object.isInaccessible && !object.hasChanges {
+        // A fault may have been made for a superentity. Only its row determines its entity. An inaccessible object with changes needn't be
+        // missing: the parent can have changed it while its row couldn't be read.
+        if object.row == nil || object.isInaccessible {
           unknown.append(key)
         } else if family.contains(object.flags.entityIndex) {
           _ = try rows.append(object)
