@@ -243,10 +243,9 @@ import Testing
       }
     }
     try place.change(new, from: [old]) { context in
-      func value(_ tag: String) throws -> StoreValue? { try context.tagged("Note", tag).value(forKey: "r").storeValue }
-      #expect(try value("to Cat") == .objectID(try context.tagged("Cat", "to Cat").objectID))
-      #expect(try value("to Dog") == .objectID(try context.tagged("Hound", "to Dog").objectID))
-      #expect(try value("to Mouse") == .null)
+      let values = try ["to Cat", "to Dog", "to Mouse"].map { try context.tagged("Note", $0).value(forKey: "r").storeValue }
+      let (cat, dog) = (try context.tagged("Cat", "to Cat").objectID, try context.tagged("Hound", "to Dog").objectID)
+      #expect(values == [.objectID(cat), .objectID(dog), .null])
     }
   }
 
