@@ -326,6 +326,9 @@ extension ManagedObject {
     return (0..<plan.toManyCount).contains { plan.toMany[$0].inverseSlotNumber >= 0 && !toMany[$0].added.isEmpty }
   }
 
+  /// Whether a to-many relationship is in memory, so that handlers of changes may have shown it.
+  final func hasRead(_ index: Int) -> Bool { group?.answer(index) != nil || toMany?[index].isKnown == true }
+
   /// Whether a stored row isn't the one that the context had read. False for an object without a row.
   final func isOutdated(by stored: RowPointer) -> Bool {
     guard let base = committedRow else { return false }

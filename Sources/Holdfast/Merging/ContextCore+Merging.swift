@@ -44,6 +44,8 @@ extension ContextCore {
   /// - Throws: The store's error if such a list can't be read.
   func forgetList(of owner: ManagedObject, _ index: Int) throws {
     if index < 0 { return }
+    // What others have saved may have changed the list of an object that isn't merged itself.
+    if owner.hasRead(index) { observers?.noteRefresh(owner) }
     try throwingFaultErrors { readAgain(owner, index) }
   }
 

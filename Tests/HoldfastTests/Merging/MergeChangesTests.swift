@@ -250,6 +250,25 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// The bug: the object isn't merged, because both sides have changed its name, and handlers didn't learn of its new list.
+  @Test(arguments: TestStore.allCases) func anObjectInConflictIsReportedIfItsListHasChanged(_ store: TestStore) throws {
+    let two = try Two(store, .error) { context, fido in fido.owner = context.person("Ann") }
+    two.ours.automaticallyMergesChanges = true
+    let ann = try #require(two.fido.owner), theirAnn = try #require(two.theirFido.owner)
+    #expect(ann.dogs.count == 1)
+    ann.name = "Anna"
+    try two.ours.processPendingChanges()
+    var heard: Set<ManagedObjectID> = []
+    let observation = two.ours.onChange { _, changes in heard.formUnion(changes.updated + changes.refreshed) }
+    theirAnn.name = "Annie"
+    two.theirs.dog("Rex", owner: theirAnn)
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(heard.contains(ann.objectID) && ann.name == "Anna" && ann.dogs.count == 2)
+    #expect(try #require(throws: PersistenceError.self) { try two.ours.save() }.code == .conflict)
+    withExtendedLifetime(observation) {}
+  }
+
   @Test func foreignIDsAreIgnored() throws {
     let two = try Two(.memory, .error), other = try Two(.sqlite, .error)
     let unsaved = other.ours.dog("New").objectID
