@@ -177,7 +177,7 @@ import Testing
     bill.total = 1
     try context.save()
     #expect(bill.calls == ["1"] && bill.total == 2)
-    // One that is deleted after its call is told that it will be deleted.
+    // One that is deleted after its call learns that it will be deleted.
     gone.number = 1
     line.number = 1
     gone.calls = []

@@ -30,7 +30,7 @@ import Testing
     run(store, PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasChildren: true), count: TestTier.count(4, full: 750))
   }
 
-  /// Counts, sums and copies are those of the destinations in the store, whoever has changed them.
+  /// Counts, sums and copies are those of the destinations in the store, also if others have changed them.
   @Test(arguments: [TestStore.memory, .sqlite, .binary, .weakest], [false, true])
   func RH4_derivedValuesInARaceAreThoseOfTheDestinations(_ store: TestStore, _ hasUniqueValues: Bool) {
     let setup = PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasDerivedValues: true)
