@@ -205,6 +205,34 @@ import Testing
     for object in [a, b] { object.whenSaved = { _ in } }
   }
 
+  /// The bug: the save threw `endlessSave`, but only if any class had a `willSave()`.
+  @Test(arguments: TestStore.withChild) func aHandlerMayChangeTheSameObjectEachTime(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Bill.model(), classes: [Bill.self]), context = try place.context()
+    let bill = context.insert(Bill.self), line = context.insert(Bill.self)
+    var count = 0
+    let observation = context.onChange { _, _ in
+      count += 1
+      bill.number = count
+    }
+    try context.save()
+    #expect(!context.hasChanges && line.calls == ["0"])
+    // It is called again for the first change by the handler.
+    #expect(bill.calls == ["0", "0"])
+    // Others can still change it afterwards.
+    line.whenSaved = { _ in
+      if bill.total != 7 { bill.total = 7 }
+    }
+    line.number = -1
+    bill.calls = []
+    try context.save()
+    #expect(!context.hasChanges && bill.calls.last == "7")
+    observation.cancel()
+    let saved = bill.number
+    try context.parent?.save()
+    let numbers = try place.context().fetch(FetchRequest<Bill>()).map { $0.number }
+    #expect(numbers.sorted() == [-1, saved])
+  }
+
   private final class Page: ManagedObject {
     override class var entityName: String { "Page" }
     var whenDeleted: ((ManagedObjectContext) -> Void)?

@@ -43,7 +43,12 @@ extension ContextCore {
   ///
   /// The observers are tested first, because each request calls this, and loading a weak reference takes longer.
   func tellChanges() {
-    if let observers, let handle { observers.tellChanges(handle) }
+    guard let observers, let handle else { return }
+    // A handler can cause another call.
+    let wasCallingHandlers = saving.changesSinceCall?.isCallingHandlers == true
+    saving.changesSinceCall?.isCallingHandlers = true
+    observers.tellChanges(handle)
+    saving.changesSinceCall?.isCallingHandlers = wasCallingHandlers
   }
 
   /// Calls the handlers for the start of a save.
