@@ -77,11 +77,15 @@ extension ManagedObject {
   private func presentTransient(_ index: Int) -> Any? {
     _ = readRow
     guard let value = toMany?[transient: index, plan] else { return nil }
+    // Finding an ID in a value of any type takes longer than reading the value.
+    if !context.temporaryIDs.areFollowed { return value }
     guard let id = ManagedObject.temporaryID(in: value), case .objectID(let present) = context.present(.objectID(id)), present != id else {
       return value
     }
-    toMany?[transient: index, plan] = present
-    return present
+    // In the type in which it was set. A value of another type would read as nil.
+    let replacement: Any = value is StoreValue ? StoreValue.objectID(present) : present
+    toMany?[transient: index, plan] = replacement
+    return replacement
   }
 
   private static func temporaryID(in value: Any) -> ManagedObjectID? {

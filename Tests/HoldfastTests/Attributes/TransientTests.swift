@@ -188,6 +188,19 @@ import Testing
     #expect(try named.value(forKey: "source") == .objectID(other.objectID) && typed.value(forKey: "source") == .objectID(other.objectID))
   }
 
+  /// The bug: it became a `ManagedObjectID`, so that a property of the type `StoreValue` was nil.
+  @Test func aTemporaryIDInAStoreValueStaysInOneWhenItsObjectIsSaved() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("source", .objectID, isOptional: true, isTransient: true)])
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
+    let note = try context.insert(entityNamed: "Note"), other = try context.insert(entityNamed: "Note")
+    note[transient: 0] = StoreValue.objectID(other.objectID)
+    try context.save()
+    let value: StoreValue? = note[transient: 0]
+    #expect(value == .objectID(other.objectID) && !other.objectID.isTemporaryID)
+  }
+
   /// The bug: reading it by name threw `wrongType`, and saves didn't call the validation method of the class for it.
   @Test func aTransientURICanBeSetAsText() throws {
     final class Note: ManagedObject {

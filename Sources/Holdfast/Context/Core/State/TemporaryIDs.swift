@@ -57,6 +57,9 @@ struct TemporaryIDs {
     followed[Place(root: root, key: newKey)] = newKey
   }
 
+  /// Whether what any key becomes is remembered.
+  var areFollowed: Bool { !followed.isEmpty }
+
   /// The present key for a key in a snapshot.
   func present(_ key: ObjectKey, root: EntityIndex) -> ObjectKey {
     var key = key
