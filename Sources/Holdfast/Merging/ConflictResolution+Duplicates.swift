@@ -12,11 +12,14 @@ extension ConflictResolution {
     let conflicts = policy.fixed == nil ? found : ConstraintRound.addingChains(to: found, in: context)
     let ids = conflicts.map(\.existing), again = try readAgain(ids), rows = try rows(of: ids)
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
-    var outdated: [ManagedObjectID: ObjectMerge] = [:]
+    var outdated: [ManagedObjectID: ObjectMerge] = [:], undecided: Set<ManagedObjectID> = []
     for conflict in conflicts {
       let id = conflict.existing, known = again[id]
-      // It was deleted since. The next attempt to save shows whether there is a conflict.
-      if known.map({ $0.current == nil }) ?? (self.known(id) == nil && rows[id] == nil) { continue }
+      // It was deleted since, or doesn't get its former value back now. The next attempt to save shows whether there is a conflict.
+      if known.map({ $0.current == nil }) ?? (self.known(id) == nil && rows[id] == nil) || undecided.contains(id) {
+        undecided.insert(conflict.object.id)
+        continue
+      }
       let upsert = conflict.object.isInserted ? Upsert(conflict.object, id, rows[id]) : nil
       // A new object can't become one of another entity.
       if conflict.object.isInserted && upsert == nil { throw error }

@@ -807,6 +807,54 @@ import Testing
     #expect(try stored(place, 150).map(\.name) == ["Dog 150"])
   }
 
+  /// A store that commits another save when it has refused one, as another process would.
+  private final class RacedStore: ForwardingStore {
+    let base: any IncrementalStore
+    let rival = Mutex<SaveRequest?>(nil)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      do { return try base.prepare(request, options: options) } catch {
+        let next = rival.withLock { rival in
+          defer { rival = nil }
+          return rival
+        }
+        if let next { try base.prepare(next, options: options).commit() }
+        throw error
+      }
+    }
+  }
+
+  /// The bug: the first object was reverted, although the second one gets the value after all.
+  @Test(arguments: [Policy.storeTrump, .rollback])
+  func aChainIsNotRevertedIfTheObjectWithTheLastValueIsDeletedMeanwhile(_ policy: Policy) throws {
+    let place = try TestStore.sqlite.makePlace(), setup = try place.context()
+    let names = ["First", "Second", "Keeper"]
+    for (index, name) in names.enumerated() { setup.dog(name).chip = Int64(index + 1) }
+    try setup.save()
+    let keeper = try #require(try setup.one(Dog.self) { $0.name == "Keeper" })
+    var changes = SaveRequest.EntityChanges(entity: keeper.entity.index)
+    changes.deleted.keys = [keeper.objectKey]
+    changes.deleted.expectedVersions = [keeper.committedRow?.version ?? 0]
+    let deletion = SaveRequest(entities: [changes]), box = Mutex<RacedStore?>(nil)
+    let (context, _) = try place.recording { base in
+      let raced = RacedStore(base)
+      box.withLock { $0 = raced }
+      return raced
+    }
+    context.mergePolicy = policy.policy
+    let first = try #require(try context.one(Dog.self) { $0.name == "First" })
+    let second = try #require(try context.one(Dog.self) { $0.name == "Second" })
+    (first.chip, second.chip) = (2, 3)
+    box.withLock { $0?.rival.withLock { $0 = deletion } }
+    try context.save()
+    #expect(first.chip == 2 && second.chip == 3 && !context.hasChanges)
+    let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
+    let chips = try fresh.fetch(FetchRequest<Dog>()).map { $0.chip ?? 0 }
+    #expect(chips.sorted() == [2, 3])
+  }
+
   /// The order of the changes doesn't matter. Stores that check uniqueness write rows in the order of their keys.
   @Test(arguments: TestStore.allCases)
   func ofTwoChangedObjectsWithTheSameValueTheOneThatWasInsertedFirstKeepsIt(_ store: TestStore) throws {
