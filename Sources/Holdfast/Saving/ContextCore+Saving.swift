@@ -3,8 +3,8 @@ import HoldfastStore
 extension ContextCore {
   /// The maximum number of times that a save resolves conflicts and tries again. Other contexts or processes can save meanwhile each time.
   ///
-  /// With more new and changed objects, their number is the maximum: if new objects become others, or changed ones get former values back,
-  /// further conflicts can depend on these.
+  /// With more new and changed objects, their number is the maximum for conflicts of unique values: if new objects become others, or changed
+  /// ones get former values back, further conflicts can depend on these.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
@@ -32,6 +32,8 @@ extension ContextCore {
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
     var retryCount = 0, limit = ContextCore.mergeLimit
+    /// The number of the latest attempts that failed because others had changed objects.
+    var outdatedCount = 0
     // All attempts have the same deadline.
     let options = requests.ofOthers
     while true {
@@ -49,7 +51,8 @@ extension ContextCore {
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if overwritten == nil { limit = max(limit, changes.objects.count { !$0.isDeleted }) }
-        if retryCount == limit { throw error }
+        outdatedCount = error.code == .conflict ? outdatedCount + 1 : 0
+        if retryCount == limit || outdatedCount > ContextCore.mergeLimit { throw error }
         leaveGeneration()
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
         overwritten = changed.union(try resolve(error, merging.policy, overwritten: changed))

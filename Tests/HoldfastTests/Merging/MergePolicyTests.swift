@@ -372,6 +372,24 @@ import Testing
     #expect(saved.name == "Ours" && saved.age == 3 + 101)
   }
 
+  /// The bug: it tried again as many times as it had new and changed objects, and looked at all of them each time.
+  @Test(arguments: TestStore.allCases) func aLargeSaveThatAlwaysMeetsANewConflictGivesUpAsEarly(_ store: TestStore) throws {
+    let two = try Two(store, .error), rival = Rival(two.theirFido)
+    try rival.save()
+    two.ours.mergePolicy = .custom { _ in
+      try rival.save()
+      return .mergeByPropertyObjectTrump
+    }
+    two.fido.name = "Ours"
+    for number in 0..<150 { two.ours.person("Person \(number)") }
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID] && rival.count == 1 + 100)
+    two.ours.mergePolicy = .mergeByPropertyObjectTrump
+    try two.ours.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == "Ours" && !two.ours.hasChanges)
+  }
+
   /// Conflicts that a policy has seen.
   private final class Seen: @unchecked Sendable {  // because each test uses it on one thread
     var conflicts: [MergeConflict] = []
