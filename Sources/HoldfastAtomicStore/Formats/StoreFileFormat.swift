@@ -102,7 +102,6 @@ extension StoreFileFormat {
     try read(reader, into: loader)
     var loaded = try loader.finish()
     try loaded.header.identify(reader, isVerified: loader.isVerified)
-    loaded.isVerified = loader.isVerified
     return loaded
   }
 }

@@ -219,8 +219,6 @@ struct LoadedStore {
   var generation: TableGeneration
   var nextKeys: [ObjectKey]
   var history: HistoryLog?
-  /// Whether the file's digest is valid. Otherwise, the file may have been edited by hand.
-  var isVerified = true
 }
 
 /// The state of a store after opening its file.

@@ -51,8 +51,10 @@ extension OpenedFile {
   }
 
   /// The loaded version. If it was edited by hand, each edited row has another version than the row that contexts may have read.
+  ///
+  /// The file may have a valid digest: another process can have loaded the edit and saved, or this one has counted an earlier edit.
   private func countingEdits(in loaded: LoadedStore) throws -> LoadedStore {
-    guard !loaded.isVerified, spilled == nil, let known = tables.generation else { return loaded }
+    guard options.allowsUnverified, spilled == nil, let known = tables.generation else { return loaded }
     var loaded = loaded
     loaded.generation = try loaded.generation.countingEdits(since: known)
     return loaded

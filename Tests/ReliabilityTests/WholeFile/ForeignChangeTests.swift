@@ -318,6 +318,45 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
+  /// Another process loads the edit and saves, so the file has a valid digest again. The bug: edits were looked for only in files without
+  /// one.
+  @Test(arguments: [FileStore.json, .xml], [false, true])
+  func RD3_anEditByHandThatAnotherProcessSavesIsAConflict(store: FileStore, isLoadedBefore: Bool) throws {
+    try Harbour.makeFile(store.description(at: path))
+    let context = try Harbour.context(store.unverified(at: path))
+    var own = try ships(context)
+    let id = own[0].objectID
+    let (before, after) = store == .json ? ("\"\(own[0].name)\"", "\"Theirs\"") : (">\(own[0].name)<", ">Theirs<")
+    let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+    #expect(text.ranges(of: before).count == 1)
+    let edited = Array(text.replacing(before, with: after).utf8)
+    if isLoadedBefore {
+      // The edited row then has the version here that the other process's save gives it.
+      try TemporaryFolder.write(edited, to: folder.file("edited"))
+      #expect(rename(folder.file("edited"), path) == 0)
+      own[0].tons = 77
+      #expect(throws: PersistenceError.self) { try context.save() }
+      context.reset()
+      own = try ships(context)
+    }
+    let copy = TemporaryFolder()
+    try TemporaryFolder.write(edited, to: copy.file("harbour"))
+    let other = try Harbour.context(store.unverified(at: copy.file("harbour")))
+    try ships(other)[isLoadedBefore ? 0 : 1].tons = 4321
+    try other.save()
+    try other.persistentStoreCoordinator.close()
+    own[0].tons = 77
+    #expect(rename(copy.file("harbour"), path) == 0)
+    let conflict = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(conflict.code == .conflict && conflict.objectIDs == [id] && context.hasChanges, "\(conflict)")
+    context.reset()
+    let found = try ships(context)
+    #expect(found[0].name == "Theirs" && found[0].tons != 77 && found[isLoadedBefore ? 0 : 1].tons == 4321)
+    found[0].tons = 77
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
   // MARK: RD3, other files
 
   @Test(arguments: FileStore.wholeFile)
