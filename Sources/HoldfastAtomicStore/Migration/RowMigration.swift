@@ -9,6 +9,8 @@ struct RowMigration {
   private let mapping: MappingModel
   private let identity: StoreIdentity
   private let former: TableGeneration?
+  /// For each entity of the source, whether it is divided. Determined once, because each ID needs it. Empty if the new rows contain no IDs.
+  private let isDivided: [Bool]
 
   /// - Parameters:
   ///   - identity: The store's identity.
@@ -17,7 +19,10 @@ struct RowMigration {
   init?(_ entity: EntityMapping, _ mapping: MappingModel, _ identity: StoreIdentity, _ former: TableGeneration?) {
     guard let source = entity.source else { return nil }
     (self.entity, self.mapping, self.identity, self.former) = (entity, mapping, identity, former)
-    (new, origin) = (mapping.destination.entities[entity.destination], mapping.source.entities[source])
+    let new = mapping.destination.entities[entity.destination]
+    (self.new, origin) = (new, mapping.source.entities[source])
+    let hasIDs = new.attributes.contains { $0.type == .objectID }
+    isDivided = hasIDs ? mapping.source.entities.map { mapping.dividesFamily(of: $0) } : []
   }
 
   /// Appends the row of an object.
@@ -66,7 +71,7 @@ struct RowMigration {
   private func renamed(_ id: ManagedObjectID) -> StoreValue {
     guard id.storeIdentifier == identity.storeUUID, let entity = mapping.source.entity(named: id.entityName) else { return .objectID(id) }
     // An ID can name a superentity.
-    let found = mapping.dividesFamily(of: entity) ? former?.entity(of: id.key, root: entity.index) : entity.index
+    let found = isDivided[entity.index.rawValue] ? former?.entity(of: id.key, root: entity.index) : entity.index
     guard let destination = found.flatMap({ mapping.destination(of: $0) }) else { return .null }
     return .objectID(identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
   }
