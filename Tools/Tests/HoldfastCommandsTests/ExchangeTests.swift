@@ -464,7 +464,6 @@ import Testing
     #expect(try error?.path == path && StoreSource(path: path).check() == before, "\(error as Any)")
   }
 
-  /// The bug: a file of macOS beside Dog.csv, which isn't text, was an error.
   /// The bug: the file was ignored, and its objects weren't imported.
   @Test func theExtensionOfAFileMayHaveCapitalLetters() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), folder = fixture.path("objects")
@@ -476,6 +475,7 @@ import Testing
     #expect(try StoreSource.importObjects(into: copy, modelPath: model, from: folder) == 3)
   }
 
+  /// The bug: a file of macOS beside Dog.csv, which isn't text, was an error.
   @Test func hiddenFilesBesideThoseOfTheExportAreIgnored() throws {
     let fixture = try Fixture(), store = fixture.path("zoo.sqlite"), folder = fixture.path("objects")
     try fixture.writeStore(.sqlite(at: store))
