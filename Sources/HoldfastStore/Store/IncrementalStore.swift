@@ -63,7 +63,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// Closes the store and releases its resources. Ends all open read views.
   ///
   /// *Behaviour*
-  /// - **O5**: All committed data is available when the store is opened again. A second call does nothing.
+  /// - **O5**: All committed data is available when the store is opened again. A second call does nothing. Every later request throws
+  ///   `notOpen`, also in views that were open.
   ///
   /// *Isolation*: Reads may be running; they complete or throw `notOpen`. No save is running.
   func close() throws
