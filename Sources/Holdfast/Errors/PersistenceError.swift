@@ -94,7 +94,7 @@ public struct PersistenceError: Error, Sendable {
     /// A callback of a save or merge, such as ``ManagedObject/willSave()`` or a ``MergePolicy``, saved the context, or a handler of
     /// ``ManagedObjectContext/onChange(_:)`` that a save called, or ``ManagedObject/prepareForDeletion()`` in a cascade.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
-    /// `willSave()` or a handler of ``ManagedObjectContext/onChange(_:)`` keeps changing further objects without end.
+    /// `willSave()` or a handler of ``ManagedObjectContext/onChange(_:)`` keeps changing other objects without end.
     public static let endlessSave = Code(rawValue: "endlessSave")
     /// Typed classes don't match the model.
     public static let classMismatch = Code(rawValue: "classMismatch")

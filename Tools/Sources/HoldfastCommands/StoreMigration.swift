@@ -75,7 +75,16 @@ public struct StoreMigration: Sendable {
           case .inferred(let model): MigrationPlan(from: model)
           case .plan(let plan): plan
           }
-        try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+        do { try PersistentStoreCoordinator.migratePersistentStore(description, with: plan) } catch let error as MigrationError
+          where error.code == .lossOfData
+        {
+          // The error itself advises to call a function.
+          throw CommandError(
+            path: source.path,
+            reason: "Since the preview, another process has saved data that the migration would remove. Nothing was changed. Migrate again to "
+              + "see what would be lost.",
+            cause: error)
+        }
       }
     }
   }

@@ -193,6 +193,7 @@ import Testing
     let before = try source.check()
     let error = #expect(throws: CommandError.self) { try migration.run(backup: nil) }
     #expect((error?.cause as? MigrationError)?.code == .lossOfData, "\(error as Any)")
+    #expect(error?.reason.hasPrefix("Since the preview, another process has saved data") == true, "\(error as Any)")
     #expect(try source.check() == before)
     try rate(.null)
     try migration.run(backup: nil)
