@@ -81,8 +81,8 @@ public struct StoreMigration: Sendable {
           // The error itself advises to call a function.
           throw CommandError(
             path: source.path,
-            reason: "Since the preview, another process has saved data that the migration would remove. Nothing was changed. Migrate again to "
-              + "see what would be lost.",
+            reason: "Since the preview, another process has saved data that the migration would remove. Nothing was changed. Migrate again "
+              + "to see what would be lost.",
             cause: error)
         }
       }
