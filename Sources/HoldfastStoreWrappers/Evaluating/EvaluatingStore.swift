@@ -35,8 +35,8 @@ public final class EvaluatingStore: ForwardingStore {
 
   /// Opens the store, and reports that it can compare all attributes.
   ///
-  /// If the store checks uniqueness, those with a constraint that it can't compare are still reported. Their constraints are checked by the
-  /// framework.
+  /// If the wrapped store checks uniqueness, attributes in constraints that it can't compare are still reported, because the framework must
+  /// check these constraints.
   public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     var metadata = try base.open(model: model, host: host)
     metadata.incomparableSlots = base.capabilities.uniqueness ? constrained(metadata.incomparableSlots, model) : [:]
@@ -44,7 +44,7 @@ public final class EvaluatingStore: ForwardingStore {
     return metadata
   }
 
-  /// The slots that a constraint of their entity, of a superentity or of a subentity contains.
+  /// The slots that are part of a constraint of their entity, of a superentity or of a subentity.
   private func constrained(_ slots: [EntityIndex: Set<SlotIndex>], _ model: ManagedObjectModel) -> [EntityIndex: Set<SlotIndex>] {
     var found: [EntityIndex: Set<SlotIndex>] = [:]
     for entity in model.entities {
