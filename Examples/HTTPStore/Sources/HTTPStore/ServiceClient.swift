@@ -19,6 +19,7 @@ import ServiceAPI
 struct ServiceClient: Sendable {
   struct Request: Sendable {
     var method: String
+    /// The path below the store's address, without characters that need an escape; empty for the store itself.
     var path: String
     var body: Data?
     var headers: [String: String] = [:]
