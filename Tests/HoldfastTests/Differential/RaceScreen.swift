@@ -16,13 +16,17 @@ final class RaceScreen {
   private let roots: [String]
   private var entries: [ObjectIdentifier: Entry] = [:]
   private var reported: Set<ManagedObjectID> = []
+  /// The reported objects that the context had then. A save gives new ones other IDs.
+  private var reportedObjects: Set<ManagedObject> = []
   private var observation: ContextObservation?
 
   init(_ context: ManagedObjectContext, _ model: ManagedObjectModel) {
     self.context = context
     roots = model.entities.filter { $0.superentityIndex == nil }.map(\.name)
-    observation = context.onChange { [unowned self] _, changes in
-      reported.formUnion(changes.inserted + changes.updated + changes.deleted + changes.refreshed + changes.invalidated)
+    observation = context.onChange { [unowned self] context, changes in
+      let ids = changes.inserted + changes.updated + changes.deleted + changes.refreshed + changes.invalidated
+      reported.formUnion(ids)
+      reportedObjects.formUnion(ids.compactMap { context.registeredObject(for: $0) })
     }
   }
 
@@ -32,11 +36,12 @@ final class RaceScreen {
     let all = try roots.flatMap { try context.fetch(FetchRequest<ManagedObject>(entityName: $0)) }, present = Set(all)
     try context.processPendingChanges()
     for id in reported { read(id) }
-    entries = entries.filter { present.contains($0.value.object) || !reported.contains($0.value.object.objectID) }
-    for object in entries.values.map(\.object) where reported.contains(object.objectID) {
-      entries[ObjectIdentifier(object)] = try entry(object, present)
+    for object in reportedObjects { entries[ObjectIdentifier(object)] = Entry(object: object) }
+    func isReported(_ object: ManagedObject) -> Bool { reported.contains(object.objectID) || reportedObjects.contains(object) }
+    for object in entries.values.map(\.object) where isReported(object) {
+      entries[ObjectIdentifier(object)] = present.contains(object) ? try entry(object, present) : nil
     }
-    reported = []
+    (reported, reportedObjects) = ([], [])
     for object in all {
       guard let shown = entries[ObjectIdentifier(object)] else { throw RaceFault("The context has not reported \(object).") }
       let now = try entry(object, present)

@@ -269,6 +269,29 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// The bug: the owner of a dog that was linked to it after its deletion appeared without a report.
+  @Test(arguments: TestStore.allCases) func anObjectThatRegainsADeletedOneByARollbackIsReported(_ store: TestStore) throws {
+    let two = try Two(store, .error) { context, _ in
+      context.person("Ann")
+      context.dog("Rex")
+    }
+    two.ours.automaticallyMergesChanges = true
+    let ann = try #require(try two.ours.one(Person.self) { $0.name == "Ann" })
+    let rex = try #require(try two.ours.one(Dog.self) { $0.name == "Rex" })
+    var heard: Set<ManagedObjectID> = []
+    let observation = two.ours.onChange { _, changes in heard.formUnion(changes.updated + changes.refreshed) }
+    two.ours.delete(ann)
+    try two.ours.processPendingChanges()
+    try two.theirs.existingDog(rex.objectID).owner = try two.theirs.existingObject(with: ann.objectID) as? Person
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(heard.contains(rex.objectID) && rex.owner == nil)
+    heard = []
+    two.ours.rollback()
+    #expect(heard.contains(rex.objectID) && rex.owner === ann && ann.dogs.map(\.name) == ["Rex"])
+    withExtendedLifetime(observation) {}
+  }
+
   @Test func foreignIDsAreIgnored() throws {
     let two = try Two(.memory, .error), other = try Two(.sqlite, .error)
     let unsaved = other.ours.dog("New").objectID

@@ -808,7 +808,7 @@ import Testing
   }
 
   /// A store that commits another save when it has refused one, as another process would.
-  private final class RacedStore: ForwardingStore {
+  private final class LateRivalStore: ForwardingStore {
     let base: any IncrementalStore
     let rival = Mutex<SaveRequest?>(nil)
 
@@ -837,9 +837,9 @@ import Testing
     var changes = SaveRequest.EntityChanges(entity: keeper.entity.index)
     changes.deleted.keys = [keeper.objectKey]
     changes.deleted.expectedVersions = [keeper.committedRow?.version ?? 0]
-    let deletion = SaveRequest(entities: [changes]), box = Mutex<RacedStore?>(nil)
+    let deletion = SaveRequest(entities: [changes]), box = Mutex<LateRivalStore?>(nil)
     let (context, _) = try place.recording { base in
-      let raced = RacedStore(base)
+      let raced = LateRivalStore(base)
       box.withLock { $0 = raced }
       return raced
     }

@@ -99,7 +99,28 @@ extension ContextCore {
     if lost.isEmpty { return }
     try throwingFaultErrors { for object in lost { try noteOtherEnds(of: object) } }
     noteOwnersWithoutInverse(of: lost)
+    noteReferences(to: lost)
     try noteUnreadEnds()
+  }
+
+  /// Records, for observers, the objects in memory that regain references to objects whose deletion is about to be reverted. Others may have
+  /// linked these since, so the objects don't lead back. Makes one pass over the registered objects for each relationship.
+  func noteReferences(to deleted: [ManagedObject]) {
+    guard let observers, observers.hearChanges else { return }
+    var regained: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    for object in deleted {
+      for relationship in object.entity.relationships {
+        if let inverse = graph.model.inverse(of: relationship) { regained[inverse, default: []].insert(object.objectKey) }
+      }
+    }
+    let sorted = regained.sorted { ($0.key.entityIndex, $0.key.name) < ($1.key.entityIndex, $1.key.name) }
+    for (relationship, keys) in sorted {
+      let owners = registry.objects(relationship.entityIndex).filter { object in
+        if relationship.isToMany { return object.knows(relationship, where: keys.contains) }
+        return object.row.map { $0.isPresent(relationship.slot) && keys.contains($0.key(relationship.slot)) } ?? false
+      }
+      observers.noteOtherEnds(owners.map(\.id))
+    }
   }
 
   /// Records, for observers, the other ends whose rows determine their entities. Reads these rows.
