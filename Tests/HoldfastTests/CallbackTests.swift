@@ -205,7 +205,7 @@ import Testing
     for object in [a, b] { object.whenSaved = { _ in } }
   }
 
-  /// The bug: the save threw `endlessSave`, but only if any class had a `willSave()`.
+  /// Its own changes, which it receives, too, don't make the save endless.
   @Test(arguments: TestStore.withChild) func aHandlerMayChangeTheSameObjectEachTime(_ store: TestStore) throws {
     let place = try store.makePlace(model: Bill.model(), classes: [Bill.self]), context = try place.context()
     let bill = context.insert(Bill.self), line = context.insert(Bill.self)
@@ -215,9 +215,7 @@ import Testing
       bill.number = count
     }
     try context.save()
-    #expect(!context.hasChanges && line.calls == ["0"])
-    // It is called again for the first change by the handler.
-    #expect(bill.calls == ["0", "0"])
+    #expect(!context.hasChanges && line.calls == ["0"] && bill.calls == ["0"])
     // Others can still change it afterwards.
     line.whenSaved = { _ in
       if bill.total != 7 { bill.total = 7 }

@@ -136,8 +136,8 @@ open nonisolated class ManagedObject {
   ///
   /// ``isDeleted`` is true if the object will be deleted. If another object changes or deletes this one after its call, it is called again
   /// in the same save. What it changes about itself doesn't cause another call (in Core Data it does). A save in which objects keep
-  /// changing each other throws ``PersistenceError/Code/endlessSave``. Changes by handlers of ``ManagedObjectContext/onChange(_:)`` cause
-  /// at most one more call, and so does a deletion by a handler.
+  /// changing each other throws ``PersistenceError/Code/endlessSave``. Of what handlers of ``ManagedObjectContext/onChange(_:)`` change, only
+  /// deletions cause another call.
   open func willSave() {}
 
   /// Called after a save for every saved object, including deleted ones, for which ``isDeleted`` is false again.

@@ -173,10 +173,9 @@ final class SaveOperation {
     context.saving.changesSinceCall = context.bound.tellsObjectsOfSaves ? ChangesSinceCall() : nil
     defer { context.saving.changesSinceCall = nil }
     for _ in 0..<SaveOperation.roundLimit {
-      let new = context.changes.objects[calledCount...], isCalledAgain = context.saving.changesSinceCall?.requireCall == true
+      let new = context.changes.objects[calledCount...], again = context.saving.changesSinceCall?.take() ?? []
       // The delete rules of an object that a handler has deleted may change further objects.
-      if new.isEmpty && !isCalledAgain && !context.deletions.hasUnpropagated { return }
-      let again = context.saving.changesSinceCall?.take() ?? []
+      if new.isEmpty && again.isEmpty && !context.deletions.hasUnpropagated { return }
       calledCount = context.changes.objects.count
       if context.bound.tellsObjectsOfSaves {
         for object in new { callWillSave(of: object) }
