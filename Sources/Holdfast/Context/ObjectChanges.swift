@@ -281,7 +281,7 @@ final class ContextObservers {
 
   private func takeOtherEnds(into changes: inout ObjectChanges) {
     if otherEnds.isEmpty { return }
-    var known = Set(changes.inserted).union(changes.updated).union(changes.deleted)
+    var known = Set(changes.inserted).union(changes.updated).union(changes.deleted).union(changes.invalidated)
     for id in otherEnds where known.insert(id).inserted { changes.updated.append(id) }
     toldOtherEnds.formUnion(otherEnds)
     otherEnds = []

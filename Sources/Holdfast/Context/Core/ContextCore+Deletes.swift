@@ -116,6 +116,7 @@ extension ContextCore {
     let sorted = regained.sorted { ($0.key.entityIndex, $0.key.name) < ($1.key.entityIndex, $1.key.name) }
     for (relationship, keys) in sorted {
       let owners = registry.objects(relationship.entityIndex).filter { object in
+        if object.isDeleted { return false }
         if relationship.isToMany { return object.knows(relationship, where: keys.contains) }
         return object.row.map { $0.isPresent(relationship.slot) && keys.contains($0.key(relationship.slot)) } ?? false
       }
