@@ -36,7 +36,9 @@ extension ContextCore {
   }
 
   private func refreshUnchanged(_ object: ManagedObject) {
-    if !object.hasChanges && object.row != nil && !merging.isLocked(object) { turnIntoFault(object, keepingTransients: true) }
+    if object.hasChanges || object.row == nil || merging.isLocked(object) { return }
+    turnIntoFault(object, keepingTransients: true)
+    observers?.noteRefresh(object)
   }
 
   /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
