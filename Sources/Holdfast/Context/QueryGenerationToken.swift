@@ -52,8 +52,8 @@ extension ManagedObjectContext {
   ///   context reads another generation.
   /// - A SQLite store without a write-ahead log (`JournalMode.delete`) can't commit while a generation lasts: saves of other contexts fail with
   ///   `locked`.
-  /// - Contexts pinned to one generation read one after the other. Waiting for another request isn't interrupted by a time limit of the
-  ///   request.
+  /// - Contexts pinned to one generation read one after the other. A request that waits for another one ends at its deadline or when it is
+  ///   cancelled.
   /// - Objects of stores that are added later aren't seen.
   /// - Saves of several stores by other processes may be in some stores of the generation and not in others.
   ///
