@@ -1,4 +1,3 @@
-import Dispatch
 public import HoldfastStore
 import HoldfastSupport
 import Synchronization
@@ -318,51 +317,29 @@ private final class UserInfo: Sendable {
   init(_ values: [String: StoreValue]) { self.values = values }
 }
 
-/// Serializes changes of one store, or changes of a coordinator's set of stores.
+/// Serializes changes of one store, or changes of a coordinator's set of stores. It protects writing to stores, not data in memory.
 ///
-/// It protects writing to stores, not data in memory. A semaphore, because waiting for it can have a deadline.
+/// Its methods trap if the caller's thread holds the lock, because it would then wait for itself.
 final class SaveLock: Sendable {
-  private let semaphore = DispatchSemaphore(value: 1)
-  /// The number of the thread that holds the lock; 0 if none does.
-  ///
-  /// Only the holder stores its own number, and it stores 0 before it releases the lock. So a thread finds its own number only while it
-  /// holds the lock.
-  private let holder = Atomic<UInt>(0)
+  private let lock = OwnedLock()
 
-  /// Traps if the caller's thread holds the lock, because it would then wait for itself.
   func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
     checkIsNotHeld()
-    semaphore.wait()
-    return try holding(body)
+    return try lock.withLock(body)
   }
 
-  /// Traps if the caller's thread holds the lock.
-  ///
   /// - Throws: `timedOut` if the lock is taken until the deadline, and the errors of the closure.
   func withLock<Result>(to operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
     checkIsNotHeld()
-    while !semaphore.wait(until: options.deadline) { try options.check(operation) }
-    return try holding(body)
+    return try lock.withLock(to: operation, options, body)
   }
 
-  /// Returns nil, without calling the closure, if the lock is taken.
-  func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? {
-    guard semaphore.wait(timeout: .now()) == .success else { return nil }
-    return try holding(body)
-  }
-
-  private func holding<Result>(_ body: () throws -> Result) rethrows -> Result {
-    holder.store(ThreadID.current.number, ordering: .relaxed)
-    defer {
-      holder.store(0, ordering: .relaxed)
-      semaphore.signal()
-    }
-    return try body()
-  }
+  /// Returns nil, without calling the closure, if the lock is taken, also by the caller's thread.
+  func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? { try lock.withLockIfAvailable(body) }
 
   private func checkIsNotHeld() {
     precondition(
-      holder.load(ordering: .relaxed) != ThreadID.current.number,
+      !lock.isHeld,
       "A store was saved or changed by code that its own save or change calls, such as an observer of requests or a log handler. "
         + "Do that later, for example in a task.")
   }

@@ -1,7 +1,5 @@
 import Dispatch
 import HoldfastStore
-import HoldfastSupport
-import Synchronization
 
 /// A generation: one snapshot of each store of a coordinator. Contexts that are pinned to it read nothing else.
 ///
@@ -12,7 +10,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
   let places: StorePlaces
   /// Recently read rows of the generation.
   let rowCache = RowCache(byteLimit: 4 << 20)
-  private let lock = ViewLock()
+  private let lock = OwnedLock()
   /// The snapshot of each store, by the store's place; nil after the end.
   private var views: [Int: any ReadView]? = [:]
   private let storePlaces: Set<Int>
@@ -42,7 +40,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
 
   static let operation = "pin a context to a generation"
 
-  var hasEnded: Bool { lock.withLock { views == nil } || end.map { .now > $0 } == true }
+  var hasEnded: Bool { exclusively { views == nil } || end.map { .now > $0 } == true }
 
   /// Whether the generation includes a store, which may have been closed since.
   func has(_ store: PersistentStore) -> Bool { storePlaces.contains(store.place) }
@@ -53,12 +51,19 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
   func exclusively<Result>(
     _ operation: @autoclosure () -> String, _ options: RequestOptions, _ body: () throws -> Result
   ) throws -> Result {
-    try lock.withLock(to: operation(), options, body)
+    // The receiver of rows may send requests.
+    if lock.isHeld { return try body() }
+    return try lock.withLock(to: operation(), options, body)
+  }
+
+  private func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+    if lock.isHeld { return try body() }
+    return try lock.withLock(body)
   }
 
   /// The view of a store. Use it within ``exclusively(_:_:_:)``.
   func view(of store: PersistentStore) throws -> any ReadView {
-    try lock.withLock {
+    try exclusively {
       if let end, .now > end { throw expired }
       guard let views else { throw expired }
       guard let view = views[store.place] else { throw PersistenceError.missingStore() }
@@ -75,7 +80,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
 
   /// Waits for a running request, then ends the snapshots.
   func endViews() {
-    lock.withLock {
+    exclusively {
       timer?.cancel()
       for view in (views ?? [:]).values { view.end() }
       views = nil
@@ -88,46 +93,5 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
     timer.schedule(deadline: .now() + max(0, limit / .seconds(1)), leeway: .milliseconds(10))
     self.timer = timer
     timer.resume()
-  }
-}
-
-/// The lock of a generation's views. The thread that holds it can acquire it again, because the receiver of rows may send requests.
-///
-/// A semaphore, because waiting for it can have a deadline.
-private final class ViewLock: Sendable {
-  private let semaphore = DispatchSemaphore(value: 1)
-  /// The number of the thread that holds the lock; 0 if none does. A thread finds its own number only while it holds the lock.
-  private let holder = Atomic<UInt>(0)
-
-  private var isHeld: Bool { holder.load(ordering: .relaxed) == ThreadID.current.number }
-
-  func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
-    if isHeld { return try body() }
-    semaphore.wait()
-    return try holding(body)
-  }
-
-  func withLock<Result>(
-    to operation: @autoclosure () -> String, _ options: RequestOptions, _ body: () throws -> Result
-  ) throws -> Result {
-    if isHeld { return try body() }
-    while !semaphore.wait(until: ViewLock.nextCheck(options)) { try options.check(operation()) }
-    return try holding(body)
-  }
-
-  /// When a waiting request checks its options; nil if it has no limit. A cancellation doesn't end the wait for a semaphore.
-  private static func nextCheck(_ options: RequestOptions) -> ContinuousClock.Instant? {
-    if options.isUnlimited { return nil }
-    let next = ContinuousClock.now + .milliseconds(20)
-    return options.deadline.map { min($0, next) } ?? next
-  }
-
-  private func holding<Result>(_ body: () throws -> Result) rethrows -> Result {
-    holder.store(ThreadID.current.number, ordering: .relaxed)
-    defer {
-      holder.store(0, ordering: .relaxed)
-      semaphore.signal()
-    }
-    return try body()
   }
 }
