@@ -78,15 +78,6 @@ struct RowMigration {
 }
 
 extension MappingModel {
-  /// Whether objects of an entity of the source and its subentities become those of several families, or some of them are removed. Then an
-  /// ID with the entity's name doesn't show what becomes of its object.
-  func dividesFamily(of entity: ManagedObjectModel.Entity) -> Bool {
-    let roots = ([entity.index] + entity.concreteIndexes).map { index in
-      destination(of: index).map { destination.entities[$0].rootIndex }
-    }
-    return roots.contains { $0 != roots[0] }
-  }
-
   /// Whether the destination has attributes with IDs whose objects have to be found in the former tables.
   var looksForObjects: Bool {
     destination.entities.contains { entity in entity.attributes.contains { $0.type == .objectID } }

@@ -98,7 +98,7 @@ struct FamilyCopy {
     if attribute.allowsExternalData && !mapping.source.entities[origin].slots[source].allowsExternalData {
       column = "CASE WHEN typeof(\(column)) = 'blob' THEN CAST(x'01' || \(column) AS BLOB) ELSE \(column) END"
     }
-    if case .attribute(let attribute) = attribute, attribute.type == .objectID, changesIDs { column = renamed(column) }
+    if case .attribute(let attribute) = attribute, attribute.type == .objectID, mapping.changesObjectIDs { column = renamed(column) }
     return value.fallback == .null ? column : "IFNULL(\(column), \(parameter(value.fallback, slot, entity)))"
   }
 
@@ -117,24 +117,11 @@ struct FamilyCopy {
     return "?\(parameters.count)"
   }
 
-  private var changesIDs: Bool {
-    mapping.renamesEntities || mapping.source.entities.contains { mapping.destination(of: $0.index) == nil || dividesFamily(of: $0) }
-  }
-
-  /// Whether objects of an entity of the source and its subentities become those of several families, or some of them are removed. Then an
-  /// ID with the entity's name doesn't show what becomes of its object.
-  private func dividesFamily(of entity: ManagedObjectModel.Entity) -> Bool {
-    let roots = ([entity.index] + entity.concreteIndexes).map { index in
-      mapping.destination(of: index).map { mapping.destination.entities[$0].rootIndex }
-    }
-    return roots.contains { $0 != roots[0] }
-  }
-
   /// The URIs of this store's objects with the new names of their entities. Those of removed objects become NULL.
   private func renamed(_ column: String) -> String {
     let cases = mapping.source.entities.map { entity in
       let prefix = "x-coredata://\(store.uuid)/\(entity.name)/"
-      if dividesFamily(of: entity) { return "WHEN '\(prefix)' THEN \(uriOfFoundObject(column, prefix, entity))" }
+      if mapping.dividesFamily(of: entity) { return "WHEN '\(prefix)' THEN \(uriOfFoundObject(column, prefix, entity))" }
       guard let new = newPrefix(entity.index) else { return "WHEN '\(prefix)' THEN NULL" }
       return "WHEN '\(prefix)' THEN '\(new)' || substr(\(column), \(prefix.utf8.count + 1))"
     }
@@ -149,7 +136,7 @@ struct FamilyCopy {
     mapping.destination(of: index).map { "x-coredata://\(store.uuid)/\(mapping.destination.entities[$0].name)/" }
   }
 
-  /// The URI of an object whose row shows its entity, because the former URI can name a superentity. NULL if there is no object.
+  /// The URI of an object whose row shows its entity, because the former URI can name a superentity. NULL if none exists.
   private func uriOfFoundObject(_ column: String, _ prefix: String, _ entity: ManagedObjectModel.Entity) -> String {
     let names = entity.concreteIndexes.compactMap { index in
       newPrefix(index).map { "WHEN \(former.schema.tables[index].number) THEN '\($0)'" }

@@ -59,17 +59,9 @@ extension MappingModel {
     guard let index = mapping.source else { return false }
     let entity = source.entities[index], before = former.entities[index.rawValue], after = plan.entities[mapping.destination.rawValue]
     guard before.preservedNames(entity) == after.preservedNames(destination.entities[mapping.destination]) else { return false }
-    let changesIDs = renamesEntities || source.entities.contains { changesObjectIDs(naming: $0) }
+    let changesIDs = changesObjectIDs
     return zip(before.preserved, after.preserved).allSatisfy { old, new in
       mapping.values[new.rawValue].source == old && !(changesIDs && entity.layout.columns[old] == .attribute(.objectID))
     }
-  }
-
-  /// Whether objects of an entity of the source or its subentities are removed, or become those of several families.
-  private func changesObjectIDs(naming entity: ManagedObjectModel.Entity) -> Bool {
-    let roots = ([entity.index] + entity.concreteIndexes).map { index in
-      destination(of: index).map { destination.entities[$0].rootIndex }
-    }
-    return roots.contains { $0 == nil || $0 != roots[0] }
   }
 }

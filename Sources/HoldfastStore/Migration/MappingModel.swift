@@ -115,6 +115,21 @@ public struct MappingModel: Sendable, Hashable {
     }
   }
 
+  /// Whether the objects of a source entity and its subentities get entities of several families, or some of them are removed.
+  ///
+  /// Then an ID that names the entity doesn't show what becomes of its object, because an ID can name a superentity. The object's row does.
+  public func dividesFamily(of entity: ManagedObjectModel.Entity) -> Bool {
+    let roots = ([entity.index] + entity.concreteIndexes).map { index in
+      destination(of: index).map { destination.entities[$0].rootIndex }
+    }
+    return roots.contains { $0 != roots[0] }
+  }
+
+  /// Whether IDs of the store's objects in attributes change: they contain the names of entities.
+  public var changesObjectIDs: Bool {
+    renamesEntities || source.entities.contains { destination(of: $0.index) == nil || dividesFamily(of: $0) }
+  }
+
   /// The relationship that a link mapping reads.
   public func relationship(_ link: LinkMapping) -> ManagedObjectModel.Relationship {
     source.entities[link.entity].relationships[link.relationship]
