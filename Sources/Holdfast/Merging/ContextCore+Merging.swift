@@ -206,21 +206,6 @@ extension ContextCore {
     for (slot, value) in values { object.set(slot, value) }
   }
 
-  /// The lists in memory, of relationships without an inverse, that contain objects which are inserted again. The links were deleted with
-  /// the objects.
-  ///
-  /// Makes one pass over the registered objects that can be owners for each relationship.
-  func listsWithoutInverse(containing objects: [ManagedObject]) -> [OwnedList] {
-    var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
-    for object in objects {
-      for relationship in object.entity.linksWithoutInverse { keys[relationship, default: []].insert(object.objectKey) }
-    }
-    return keys.flatMap { relationship, keys in
-      registry.objects(sharingRootOf: relationship.entityIndex).filter { $0.knows(relationship, where: keys.contains) }
-        .map { OwnedList(owner: $0, index: relationship.toManyIndex) }
-    }
-  }
-
   /// Makes an object that this context inserts again an update of the row that another context has inserted before it.
   func update(_ object: ManagedObject, on current: CurrentRow) {
     let layout = object.entity.layout

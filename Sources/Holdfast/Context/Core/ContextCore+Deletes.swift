@@ -104,24 +104,16 @@ extension ContextCore {
   }
 
   /// Records, for observers, the objects in memory that regain references to objects whose deletion is about to be reverted. Others may have
-  /// linked these since, so the objects don't lead back. Makes one pass over the registered objects for each relationship.
-  func noteReferences(to deleted: [ManagedObject]) {
+  /// linked these since, so the objects don't lead back.
+  func noteReferences(to deleted: some Sequence<ManagedObject>) {
     guard let observers, observers.hearChanges else { return }
-    var regained: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
     for object in deleted {
       for relationship in object.entity.relationships {
-        if let inverse = graph.model.inverse(of: relationship) { regained[inverse, default: []].insert(object.objectKey) }
+        if let inverse = graph.model.inverse(of: relationship) { keys[inverse, default: []].insert(object.objectKey) }
       }
     }
-    let sorted = regained.sorted { ($0.key.entityIndex, $0.key.name) < ($1.key.entityIndex, $1.key.name) }
-    for (relationship, keys) in sorted {
-      let owners = registry.objects(relationship.entityIndex).filter { object in
-        if object.isDeleted { return false }
-        if relationship.isToMany { return object.knows(relationship, where: keys.contains) }
-        return object.row.map { $0.isPresent(relationship.slot) && keys.contains($0.key(relationship.slot)) } ?? false
-      }
-      observers.noteOtherEnds(owners.map(\.id))
-    }
+    observers.noteOtherEnds(owners(referencing: keys).map(\.owner.id))
   }
 
   /// Records, for observers, the other ends whose rows determine their entities. Reads these rows.
@@ -137,18 +129,32 @@ extension ContextCore {
 
   /// Records, for observers, the owners of relationships without an inverse that lose deleted objects. Only lists in memory contain these
   /// references.
-  ///
-  /// Makes one pass over the registered objects that can be owners for each relationship.
   private func noteOwnersWithoutInverse(of deleted: [ManagedObject]) {
     guard let observers, observers.hearChanges else { return }
-    var lost: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
-    for object in deleted {
-      for relationship in object.entity.linksWithoutInverse { lost[relationship, default: []].insert(object.objectKey) }
+    observers.noteOtherEnds(listsWithoutInverse(containing: deleted).map(\.owner.id))
+  }
+
+  /// The lists in memory, of relationships without an inverse, that contain some objects.
+  func listsWithoutInverse(containing objects: [ManagedObject]) -> [OwnedList] {
+    var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    for object in objects {
+      for relationship in object.entity.linksWithoutInverse { keys[relationship, default: []].insert(object.objectKey) }
     }
-    let sorted = lost.sorted { ($0.key.entityIndex, $0.key.toManyIndex) < ($1.key.entityIndex, $1.key.toManyIndex) }
-    for (relationship, keys) in sorted {
-      let owners = registry.objects(sharingRootOf: relationship.entityIndex).filter { $0.knows(relationship, where: keys.contains) }
-      observers.noteOtherEnds(owners.map(\.id))
+    return owners(referencing: keys).map { OwnedList(owner: $0.owner, index: $0.relationship.toManyIndex) }
+  }
+
+  /// The objects in memory that reference some keys, in the same order in each run. Objects being deleted aren't included.
+  ///
+  /// Makes one pass over the registered objects that can be owners for each relationship.
+  private func owners(
+    referencing keys: [ManagedObjectModel.Relationship: Set<ObjectKey>]
+  ) -> [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship)] {
+    keys.sorted { ($0.key.entityIndex, $0.key.name) < ($1.key.entityIndex, $1.key.name) }.flatMap { relationship, keys in
+      registry.objects(relationship.entityIndex).filter { object in
+        if object.isDeleted { return false }
+        if relationship.isToMany { return object.knows(relationship, where: keys.contains) }
+        return object.row.map { $0.isPresent(relationship.slot) && keys.contains($0.key(relationship.slot)) } ?? false
+      }.map { ($0, relationship) }
     }
   }
 

@@ -239,7 +239,7 @@ extension ContextCore {
     let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changes.objects)
-    noteReferences(to: changes.objects.filter { $0.isDeleted && !$0.isInserted })
+    noteReferences(to: changes.objects.lazy.filter { $0.isDeleted && !$0.isInserted })
     let changesForChildren = children.map { noteDiscarding(in: $0) }
     let gone = graph.hasTransientLinks ? keysOfNewObjects : [:]
     for object in changes.objects { revert(object) }
