@@ -58,7 +58,7 @@ extension ContextCore {
     leaveGeneration()
     reading.groups.removeAll()
     // An ID that both lists contain was deleted after it was changed.
-    let deleted = registeredObjects(changes.deleted).union(parkedObjects(changes.deleted))
+    let deleted = registeredObjects(changes.deleted, recreatesLinked: true)
     var updated = updatedObjects(changes).subtracting(deleted)
     if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
@@ -156,7 +156,10 @@ extension ContextCore {
   // MARK: Finding objects
 
   /// The registered objects with the given IDs.
-  private func registeredObjects(_ ids: [ManagedObjectID]) -> Set<ManagedObject> {
+  ///
+  /// - Parameter recreatesLinked: Whether released objects with links of transient relationships are recreated, so that the links can be
+  ///   removed at both ends. Defaults to false.
+  private func registeredObjects(_ ids: [ManagedObjectID], recreatesLinked: Bool = false) -> Set<ManagedObject> {
     var found: Set<ManagedObject> = []
     // Usually all IDs are of one store, and neighbours of one entity.
     var last: (id: ManagedObjectID, entity: EntityIndex)?
@@ -166,19 +169,10 @@ extension ContextCore {
         last = (id, entity.index)
       }
       // Objects of a removed store keep what they have.
-      if let last, let key = places.key(of: id), let object = registered(last.entity, key), !isOfRemovedStore(key) { found.insert(object) }
+      guard let last, let key = places.key(of: id), !isOfRemovedStore(key) else { continue }
+      if let object = recreatesLinked ? linked(last.entity, key) : registered(last.entity, key) { found.insert(object) }
     }
     return found
-  }
-
-  /// The objects with the given IDs that have links of transient relationships. Those that were released are recreated, so that their
-  /// links can be removed at both ends.
-  private func parkedObjects(_ ids: [ManagedObjectID]) -> [ManagedObject] {
-    if parkedLinks.isEmpty { return [] }
-    return ids.compactMap { id in
-      guard let key = places.key(of: id), let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { return nil }
-      return linked(entity.index, key)
-    }
   }
 
   /// The IDs of deleted objects that the context doesn't have, for handlers of changes, which may have received them before.

@@ -346,6 +346,29 @@ import Testing
     #expect(a.pick == nil && a.mate == nil && a.queue.isEmpty && a.queuedIn.isEmpty)
   }
 
+  /// The bug: the merge of a deletion in the store that was removed since discarded the change, although the save couldn't have its store.
+  @Test func anObjectOfARemovedStoreKeepsItsChangesBesideLinksInMemory() throws {
+    let places = [try place(.memory), try place(.memory)]
+    let coordinator = try PersistentStoreCoordinator(model: Web.model, stores: places.map(\.description))
+    let ours = try ManagedObjectContext(coordinator: coordinator, classes: Web.classes)
+    let theirs = try ManagedObjectContext(coordinator: coordinator, classes: Web.classes)
+    let a = ours.node("a"), changed = ours.node("c")
+    try ours.assign(changed, to: coordinator.persistentStores[1])
+    do {
+      a.pick = ours.node("b")
+      try ours.save()
+    }
+    ours.automaticallyMergesChanges = true
+    ours.mergePolicy = .rollback
+    changed.name = "changed"
+    theirs.delete(try #require(try theirs.node(named: "c")))
+    try theirs.save()
+    try coordinator.remove(coordinator.persistentStores[1])
+    try ours.processPendingChanges()
+    #expect(changed.name == "changed" && changed.isUpdated)
+    #expect(try #require(throws: PersistenceError.self) { try ours.save() }.code == .missingStore)
+  }
+
   private static func ruled(_ rule: DeleteRule) throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription("Owner", relationships: [.toMany("things", to: "Thing", inverse: "owner", isTransient: true, deleteRule: rule)]),
