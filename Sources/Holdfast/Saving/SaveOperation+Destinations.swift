@@ -25,11 +25,9 @@ extension SaveOperation {
       }
     }
     if conflicts.isEmpty { return }
-    coordinator.rowCache.removeAll()
     let known = Set(conflicts.map(\.objectID))
     for part in parts { conflicts += try part.versionConflicts().filter { !known.contains($0.objectID) } }
-    throw SaveFailure.conflict(
-      StoreError(.conflict, operation: "save", reason: "Objects that are added to relationships were deleted.", conflicts: conflicts))
+    throw conflict(conflicts, "Objects that are added to relationships were deleted.")
   }
 
   /// The keys of saved objects that are added to to-many relationships without an inverse, by the entity of the relationship's destination.
@@ -40,10 +38,12 @@ extension SaveOperation {
         let relationship = context.entities[changes.entity].relationships[changes.relationship]
         if !relationship.hasTargetsToItself { continue }
         let family = context.graph.entities[relationship.entityIndex].family, destination = relationship.destinationIndex
-        for object in part.inserted + part.updated where family.contains(object.flags.entityIndex) {
-          guard let state = object.toMany?[relationship.toManyIndex] else { continue }
-          let added = object.isInserted ? state.contents.keys : state.added
-          for key in added where isStored(destination, key) { keys[destination, default: []].insert(key) }
+        for objects in [part.inserted, part.updated] {
+          for object in objects where family.contains(object.flags.entityIndex) {
+            guard let state = object.toMany?[relationship.toManyIndex] else { continue }
+            let added = object.isInserted ? state.contents.keys : state.added
+            for key in added where isStored(destination, key) { keys[destination, default: []].insert(key) }
+          }
         }
       }
     }

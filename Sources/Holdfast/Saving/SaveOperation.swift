@@ -256,6 +256,12 @@ final class SaveOperation {
     }
   }
 
+  /// The error of conflicts that were found before the stores prepared the save. Rows in the shared cache are outdated.
+  func conflict(_ conflicts: [SaveConflict], _ reason: String) -> PersistenceError {
+    coordinator.rowCache.removeAll()
+    return SaveFailure.conflict(StoreError(.conflict, operation: "save", reason: reason, conflicts: conflicts))
+  }
+
   /// Refuses to insert an object again that another context has inserted again before.
   private func checkInsertedAgain() throws {
     // Only objects with permanent keys can be inserted again. Usually there are none, and the rows needn't be looked at.

@@ -9,9 +9,7 @@ extension SaveOperation {
     if failures.isEmpty { return }
     let conflicts = try parts.flatMap { try $0.versionConflicts() }
     if conflicts.isEmpty { throw PersistenceError.together(failures) }
-    coordinator.rowCache.removeAll()
-    throw SaveFailure.conflict(
-      StoreError(.conflict, operation: "save", reason: "Rows were changed since they were read.", conflicts: conflicts))
+    throw conflict(conflicts, "Rows were changed since they were read.")
   }
 }
 
