@@ -256,7 +256,7 @@ struct PredicateCompiler {
       let hops = resolved.hops
       if !hops.isEmpty { addPath(hops) }
       return { row, source in
-        PredicateCompiler.follow(hops, row, source)?.comparedValue(slot, column) ?? .null
+        PredicateCompiler.follow(hops, row, source)?.exactValue(slot, column) ?? .null
       }
     case .count(let path):
       let (hops, relationship) = try toMany(path, entity)

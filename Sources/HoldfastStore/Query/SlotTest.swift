@@ -52,7 +52,7 @@ struct SlotTest {
 
   private func generalTest() -> Test {
     let (slot, column, op, constant, folding) = (slot, column, op, constant, folding)
-    return { ValueComparison.holds($0.comparedValue(slot, column), op, constant, folding) }
+    return { ValueComparison.holds($0.exactValue(slot, column), op, constant, folding) }
   }
 
   private func integerTest() -> Test? {

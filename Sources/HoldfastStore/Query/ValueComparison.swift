@@ -108,15 +108,6 @@ enum NearestNumber {
   static func double(_ value: Decimal) -> Double { Double(value.description) ?? .nan }
 }
 
-extension RowPointer {
-  /// The value in a slot as comparisons see it: whole numbers have 64 bits.
-  ///
-  /// Until the save refuses it, an object can have a number beyond the range of its attribute.
-  func comparedValue(_ slot: SlotIndex, _ column: ColumnType) -> StoreValue {
-    column.cellKind == .integer && isPresent(slot) ? .int64(integer(slot)) : value(slot, column)
-  }
-}
-
 extension ColumnType {
   /// Whether values are text, which can be searched and folded.
   var isText: Bool { self == .attribute(.string) || self == .attribute(.uri) }
