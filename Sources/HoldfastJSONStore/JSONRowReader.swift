@@ -38,11 +38,11 @@ final class JSONRowReader {
   @exclusivity(unchecked) var progress = 0.0
   /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
-  /// The relationships of which the current object has links. Only these are reset, because a model can have many relationships.
+  /// The relationships in which the current object has links. Only these are reset, because a model can have many relationships.
   @exclusivity(unchecked) private(set) var linked: [Int] = []
   /// Whether the reader is in a list of keys.
   @exclusivity(unchecked) private var isInTargets = false
-  /// The relationships of which the current object contains order keys.
+  /// The relationships whose order keys the current object contains.
   @exclusivity(unchecked) private var withOrderKeys: [Int] = []
   /// The relationship whose order keys are being read, and the number read so far.
   @exclusivity(unchecked) private var ordered = 0

@@ -50,7 +50,7 @@ final class XMLRowReader {
   private(set) var lengthMismatch: StoreError?
   /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
-  /// The relationships of which the current object has links. Only these are reset, because a model can have many relationships.
+  /// The relationships in which the current object has links. Only these are reset, because a model can have many relationships.
   @exclusivity(unchecked) private(set) var linked: [Int] = []
   /// For each relationship in `model.listed`, its index among the model's ordered relationships; nil for one that isn't ordered.
   private let orderedPlaces: [Int?]

@@ -347,7 +347,7 @@ import Testing
         uniquenessConstraints: [["name"], ["before"]]))
   }
 
-  /// Fills a store with a chain of objects with equal values, of which only the first one has a name.
+  /// Fills a store with a chain of objects with equal values. Only the first one has a name.
   private func fillChain(_ place: MigratedStore.Place, _ count: Int, backwards: Bool, noting number: Int? = nil) throws {
     try place.fill(chained()) { context in
       var steps = try (0..<count).map { _ in try context.add("Step", "") }
