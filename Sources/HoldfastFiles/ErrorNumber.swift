@@ -49,8 +49,8 @@ public enum ErrorNumber {
   /// A folder's owner isn't trusted.
   static let otherOwner = EPERM
 
-  /// The errors for owners and access lists if the user lacks the right, or the file system doesn't support them.
-  static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
+  /// The errors for owners, access lists and hard links if the user lacks the right, or the file system doesn't support them.
+  public static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
 
   /// The operating system's description of a number, followed by the number.
   public static func describe(_ number: Int32) -> String { "\(String(cString: strerror(number))) (errno \(number))" }

@@ -190,11 +190,9 @@ enum OperatingSystem {
     _ path: String, toUnused newPath: String, _ operation: String, in files: any StoreFileSystem = POSIXFileSystem()
   ) throws(StoreError) {
     do throws(FileSystemError) { try files.link(path, to: newPath, in: .workingDirectory) } catch {
-      guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS].contains(error.number) else {
-        throw StoreError(error, operation: operation, path: newPath)
-      }
+      guard ErrorNumber.cannotBeDone.contains(error.number) else { throw StoreError(error, operation: operation, path: newPath) }
       guard isMissing(newPath) else {
-        throw StoreError(FileSystemError(.link, name: newPath, number: EEXIST), operation: operation, path: newPath)
+        throw StoreError(FileSystemError(.link, name: newPath, number: ErrorNumber.exists), operation: operation, path: newPath)
       }
       return try rename(path, to: newPath, operation)
     }
