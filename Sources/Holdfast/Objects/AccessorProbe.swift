@@ -143,8 +143,8 @@ extension PropertyAccess {
 }
 
 extension PropertyBinding {
-  /// The access that the property's accessors should make, and the word for its number in messages.
-  fileprivate var access: (PropertyAccess, noun: String) {
+  /// The property that its accessors should use, and the word for its number in messages.
+  var access: (property: PropertyAccess, noun: String) {
     switch kind {
     case .toMany: (.toMany(slot), "index")
     case .transient: (.transient(slot), "index")

@@ -37,23 +37,11 @@ struct KeyPathProbe {
 
   private func name(of keyPath: AnyKeyPath) -> String? {
     var rest = read(keyPath).steps[...]
-    guard let step = rest.popFirst(), let binding = KeyPathProbe.binding(step) else { return nil }
+    guard let step = rest.popFirst(), let binding = step.type.properties.first(where: { $0.access.property == step.access }) else {
+      return nil
+    }
     if case .composite(let leaves) = binding.kind { rest = rest.dropFirst(leaves().count - 1) }
     return rest.isEmpty && reads(keyPath, binding) ? binding.name : nil
-  }
-
-  /// The property that an accessor used.
-  private static func binding(_ step: Step) -> PropertyBinding? {
-    step.type.properties.first { binding in
-      let slot = SlotIndex(binding.slot)
-      return switch (binding.kind, step.access) {
-      case (.attribute, .slot(slot)), (.toOne, .slot(slot)), (.transformable, .slot(slot)), (.composite, .slot(slot)),
-        (.toMany, .toMany(binding.slot)), (.transient, .transient(binding.slot)),
-        (.transientToOne, .transientLink(binding.slot)), (.transientToMany, .transientLink(binding.slot)):
-        true
-      default: false
-      }
-    }
   }
 
   private typealias Step = (type: ManagedObject.Type, access: PropertyAccess)
