@@ -87,7 +87,15 @@ struct KeyPathProbe {
     return texts.enumerated().flatMap { round, text in
       let fills: [(SlotIndex) -> Bool] = [{ _ in true }, { $0 == slot }, { $0 != slot }, { _ in false }]
       return fills.map { isSet in
-        row(kind) { isSet($0) ? (round == 0 ? Int64($0.rawValue) * 3 + 1 : -Int64($0.rawValue) * 7 - 2, text($0)) : nil }
+        row(kind) { slot in
+          if !isSet(slot) { return .null }
+          let number: Int64 = round == 0 ? Int64(slot.rawValue) * 3 + 1 : -Int64(slot.rawValue) * 7 - 2
+          switch kind {
+          case .integer, .key: return .int64(number)
+          case .real: return .double(Double(number) + 0.5)
+          case .bytes: return .string(text(slot))
+          }
+        }
       }
     }
   }
@@ -100,12 +108,7 @@ struct KeyPathProbe {
       return []
     }
     return [(cases.first, cases.last), (cases.last, cases.first)].map { here, elsewhere in
-      let column = KeyPathProbe.column(kind)
-      let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: slotCount)), idPrefix: nil)
-      builder.beginRow(key: 0, version: 1)
-      for other in builder.layout.slots where !builder.appendValue(other == slot ? here : elsewhere, column) { builder.appendNull() }
-      builder.endRow()
-      return builder.seal()
+      row(kind) { $0 == slot ? here : elsewhere }
     }
   }
 
@@ -118,17 +121,12 @@ struct KeyPathProbe {
     }
   }
 
-  private func row(_ kind: CellKind, _ value: (SlotIndex) -> (Int64, String)?) -> RowBatch {
-    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: KeyPathProbe.column(kind), count: slotCount)), idPrefix: nil)
+  /// A row with columns of one kind. A value that doesn't fit is null.
+  private func row(_ kind: CellKind, _ value: (SlotIndex) -> StoreValue) -> RowBatch {
+    let column = KeyPathProbe.column(kind)
+    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: slotCount)), idPrefix: nil)
     builder.beginRow(key: 0, version: 1)
-    for slot in builder.layout.slots {
-      switch (value(slot), kind) {
-      case (nil, _): builder.appendNull()
-      case (let (number, _)?, .integer), (let (number, _)?, .key): builder.append(integer: number)
-      case (let (number, _)?, .real): builder.append(real: Double(number) + 0.5)
-      case (let (_, text)?, .bytes): builder.append(text: text)
-      }
-    }
+    for slot in builder.layout.slots where !builder.appendValue(value(slot), column) { builder.appendNull() }
     builder.endRow()
     return builder.seal()
   }
