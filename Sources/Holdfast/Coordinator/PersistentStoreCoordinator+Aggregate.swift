@@ -48,7 +48,7 @@ extension PersistentStoreCoordinator {
       query.output = .rows
       // Each store may decline its plan, also after another one has delivered rows.
       let sink = AggregatingSink(aggregator), checked = CheckedRows(sink, self, query.entity)
-      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, stores, into: checked) }
+      try dividing(query, store, into: sink) { try run($0, query, store, stores, into: checked) }
     }
     let batch = try aggregator.result()
     return (0..<batch.count).map { values(batch, $0) }

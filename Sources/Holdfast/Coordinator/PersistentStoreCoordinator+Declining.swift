@@ -7,11 +7,13 @@ extension PersistentStoreCoordinator {
   /// count or aggregates, the third no look-up by a unique value, and the fourth no predicate either.
   ///
   /// - Parameters:
-  ///   - canRepeat: Whether the query can run again after a refusal. It can't after rows were delivered.
+  ///   - sink: Where the body delivers rows; nil if the body returns its result. After a sink has received rows, or if it isn't a
+  ///     ``ReceivingSink``, the query can't run again.
   ///   - body: Runs a division.
   func dividing<Result>(
-    _ query: FetchQuery, _ store: PersistentStore, canRepeat: () -> Bool = { true }, _ body: (Planner.Division) throws -> Result
+    _ query: FetchQuery, _ store: PersistentStore, into sink: (any RowSink)? = nil, _ body: (Planner.Division) throws -> Result
   ) throws -> Result {
+    func canRepeat() -> Bool { sink.map { ($0 as? any ReceivingSink)?.hasReceived == false } ?? true }
     let first = planner(store).divide(query)
     do { return try body(first) } catch let refusal as StoreError where refusal.code == .unsupportedRequest && canRepeat() {
       var declined = first.plan
@@ -39,9 +41,4 @@ extension StoreCapabilities {
     comparing.uniqueLookups = false
     return [unsorted, comparing, StoreCapabilities()]
   }
-}
-
-/// A sink that knows whether it has received rows.
-protocol ReceivingSink: RowSink {
-  var hasReceived: Bool { get }
 }

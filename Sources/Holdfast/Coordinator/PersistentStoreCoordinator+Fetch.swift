@@ -92,9 +92,7 @@ extension PersistentStoreCoordinator {
   // MARK: One store
 
   private func run(_ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet, into sink: any RowSink) throws {
-    try dividing(query, store, canRepeat: { (sink as? any ReceivingSink)?.hasReceived == false }) {
-      try run($0, query, store, stores, into: sink)
-    }
+    try dividing(query, store, into: sink) { try run($0, query, store, stores, into: sink) }
   }
 
   func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet, into sink: any RowSink) throws {

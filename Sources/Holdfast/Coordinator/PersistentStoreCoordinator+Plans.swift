@@ -12,34 +12,21 @@ extension PersistentStoreCoordinator {
       entity: model.entities[plan.entity], predicate: plan.predicate, sorts: plan.sorts, offset: plan.offset, limit: plan.limit,
       output: plan.output)
     query.restriction = plan.concreteEntities
-    let observed = ObservedSink(sink)
-    try dividing(query, store, canRepeat: { !observed.hasReceived }) { division in
+    let watched = WatchedSink(sink)
+    try dividing(query, store, into: watched) { division in
       let residual = try Residual(division, query, model), reader = StoreReader(stores, store, view, query.options)
       func run(into sink: any RowSink) throws { try residual.run(division, query, store, view, reader, self, into: sink) }
       switch (division.reduces, plan.output) {
       case (true, .count):
         let counter = CountingSink()
         try run(into: counter)
-        _ = try observed.take(.count(counter.count), .all)
+        _ = try watched.take(.count(counter.count), .all)
       case (true, .aggregates(let aggregates)):
         let aggregating = AggregatingSink(RowAggregator(aggregates, entity: query.entity))
         try run(into: CheckedRows(aggregating, self, query.entity))
-        _ = try observed.take(aggregating.aggregator.result(), .all)
-      default: try run(into: observed)
+        _ = try watched.take(aggregating.aggregator.result(), .all)
+      default: try run(into: watched)
       }
     }
-  }
-}
-
-/// Passes rows on, and knows whether there were any.
-private final class ObservedSink: ReceivingSink {
-  private let next: any RowSink
-  private(set) var hasReceived = false
-
-  init(_ next: any RowSink) { self.next = next }
-
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    hasReceived = true
-    return try next.take(batch, rows)
   }
 }

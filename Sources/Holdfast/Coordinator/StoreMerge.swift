@@ -53,7 +53,7 @@ struct StoreMerge {
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
     let next: any RowSink = cached ?? sink
     let received = WatchedSink(query.output == .rows ? CheckedRows(next, coordinator, query.entity) : next)
-    try coordinator.dividing(query, store, canRepeat: { !received.hasReceived }) { division in
+    try coordinator.dividing(query, store, into: received) { division in
       var division = division
       // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
       if query.limit == nil { division.sorts = false }
@@ -76,21 +76,5 @@ struct StoreMerge {
     // Sorting needs values.
     if !query.sorts.isEmpty && query.output == .keys { query.output = .rows }
     return query
-  }
-}
-
-/// Passes rows on, and remembers whether there were any and whether the receiver has enough.
-private final class WatchedSink: RowSink {
-  private let next: any RowSink
-  private(set) var hasReceived = false
-  private(set) var hasEnough = false
-
-  init(_ next: any RowSink) { self.next = next }
-
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    hasReceived = true
-    let demand = try next.take(batch, rows)
-    if demand == .enough { hasEnough = true }
-    return demand
   }
 }
