@@ -105,18 +105,14 @@ extension PersistentStoreCoordinator {
       guard let prefix = run.batch.idPrefix, prefix != checked else { return }
       checked = prefix
       if let found = model.entity(named: prefix.entityName), entity.familyIndexes.contains(found.index) { return }
-      throw StoreError(
-        .damaged, operation: "read keys", path: storeSet.sole?.locationDescription,
-        reason: "The store returned keys of \(prefix.entityName) for a request for keys of \(entity.name) (rule F6).")
+      throw damaged("read keys", "keys of \(prefix.entityName) for a request for keys of \(entity.name) (rule F6)")
     }
   }
 
   /// Refuses a result that is larger than the limit of its query.
   func check(count: Int, of query: FetchQuery) throws {
     guard let limit = query.limit, count > limit else { return }
-    throw StoreError(
-      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
-      reason: "The store returned \(count) rows of \(query.entity.name) for a request for at most \(limit) (rule F3).")
+    throw damaged("read rows", "\(count) rows of \(query.entity.name) for a request for at most \(limit) (rule F3)")
   }
 
   /// The entity of a batch's rows, which were requested as rows of an entity or its subentities.
@@ -125,9 +121,7 @@ extension PersistentStoreCoordinator {
   func checkedEntityIndex(of batch: RowBatch, in entity: ManagedObjectModel.Entity) throws -> EntityIndex {
     let found = try checkedEntityIndex(of: batch)
     if entity.familyIndexes.contains(found) { return found }
-    throw StoreError(
-      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
-      reason: "The store returned rows of \(model.entities[found].name) for a request for rows of \(entity.name) (rules F1 and R2).")
+    throw damaged("read rows", "rows of \(model.entities[found].name) for a request for rows of \(entity.name) (rules F1 and R2)")
   }
 
   /// The entity of a batch's rows.
@@ -135,9 +129,12 @@ extension PersistentStoreCoordinator {
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when the rows don't match an entity.
   func checkedEntityIndex(of batch: RowBatch) throws -> EntityIndex {
     if let entity = entityIndex(of: batch) { return entity }
-    throw StoreError(
-      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
-      reason: "The store returned rows whose layout or ID prefix isn't that of an entity in the model (rule F5).")
+    throw damaged("read rows", "rows whose layout or ID prefix isn't that of an entity in the model (rule F5)")
+  }
+
+  /// The error for an answer that no store may give. Which of several stores gave it isn't known.
+  private func damaged(_ operation: String, _ answer: String) -> StoreError {
+    StoreError(.damaged, operation: operation, path: storeSet.sole?.locationDescription, reason: "The store returned \(answer).")
   }
 
   /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
