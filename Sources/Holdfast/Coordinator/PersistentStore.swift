@@ -240,13 +240,7 @@ public final class PersistentStore: Sendable {
   ) throws -> Result {
     do {
       return try body()
-    } catch let error as StoreError {
-      throw error
-    } catch let error as PersistenceError {
-      throw error
-    } catch let error as QueryError {
-      throw error
-    } catch let error as MigrationError {
+    } catch let error where error is StoreError || error is PersistenceError || error is QueryError || error is MigrationError {
       throw error
     } catch let error as CancellationError {
       throw StoreError(.cancelled, operation: operation(), path: path(), reason: "The store's operation was cancelled.", cause: error)
@@ -315,32 +309,4 @@ final class OpenedDescription: Sendable {
 private final class UserInfo: Sendable {
   let values: [String: StoreValue]
   init(_ values: [String: StoreValue]) { self.values = values }
-}
-
-/// Serializes changes of one store, or changes of a coordinator's set of stores. It protects writing to stores, not data in memory.
-///
-/// Its methods trap if the caller's thread holds the lock, because it would then wait for itself.
-final class SaveLock: Sendable {
-  private let lock = OwnedLock()
-
-  func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
-    checkIsNotHeld()
-    return try lock.withLock(body)
-  }
-
-  /// - Throws: `timedOut` if the lock is taken until the deadline, and the errors of the closure.
-  func withLock<Result>(to operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
-    checkIsNotHeld()
-    return try lock.withLock(to: operation, options, body)
-  }
-
-  /// Returns nil, without calling the closure, if the lock is taken, also by the caller's thread.
-  func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? { try lock.withLockIfAvailable(body) }
-
-  private func checkIsNotHeld() {
-    precondition(
-      !lock.isHeld,
-      "A store was saved or changed by code that its own save or change calls, such as an observer of requests or a log handler. "
-        + "Do that later, for example in a task.")
-  }
 }
