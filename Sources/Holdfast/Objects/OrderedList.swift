@@ -9,9 +9,6 @@ import HoldfastStore
 /// Keys of objects that are deleted or being deleted stay in the list, hidden, so that a rollback can show them at the same position.
 /// Positions count the visible keys.
 final class OrderedList {
-  /// Represents a missing order key.
-  static let unset = Int64.max
-
   private typealias Chunk = OrderedChunk
   typealias Entry = OrderedChunk.Entry
 
@@ -38,7 +35,7 @@ final class OrderedList {
     var entries: [Entry] = []
     var order = orders?.makeIterator()
     for key in keys {
-      entries.append(Entry(key: key, order: order?.next() ?? OrderedList.unset))
+      entries.append(Entry(key: key, order: order?.next() ?? OrderKeys.unset))
       if entries.count == OrderedList.most / 2 {
         appendChunk(entries)
         entries = []
@@ -62,6 +59,8 @@ final class OrderedList {
   }
 
   // MARK: Reading
+
+  private var entries: [Entry] { chunks.flatMap(\.entries) }
 
   /// All keys in order, including hidden ones.
   var keys: [ObjectKey] {
@@ -171,7 +170,7 @@ final class OrderedList {
   func insert(_ key: ObjectKey, at position: Int) {
     noteChange()
     noteInsertion(key)
-    let entry = Entry(key: key, order: OrderedList.unset)
+    let entry = Entry(key: key, order: OrderKeys.unset)
     if position == visibleCount, chunks.last.map({ $0.entries.count >= OrderedList.most }) ?? true { return appendChunk([entry]) }
     let (chunk, offset) =
       position == visibleCount ? (chunks[chunks.count - 1], chunks[chunks.count - 1].entries.count) : find(position)
@@ -183,7 +182,7 @@ final class OrderedList {
 
   /// Call it before every change.
   private func noteChange() {
-    if settled == nil { settled = chunks.flatMap(\.entries) }
+    if settled == nil { settled = entries }
     // A save that failed has assigned order keys to the former list. The next one may not assign any, if it needs none.
     assigned = nil
   }
@@ -201,7 +200,7 @@ final class OrderedList {
   func settle(as sent: [Entry]) -> Bool {
     let orders = Dictionary(sent.map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
     let now = keys, isChanged = now != sent.map(\.key)
-    replaceAll(by: now.map { Entry(key: $0, order: orders[$0] ?? OrderedList.unset) })
+    replaceAll(by: now.map { Entry(key: $0, order: orders[$0] ?? OrderKeys.unset) })
     settled = isChanged ? sent : nil
     assigned = nil
     return isChanged
@@ -266,51 +265,30 @@ final class OrderedList {
   func replaceOrder(by keys: [ObjectKey]) {
     noteChange()
     let known = Dictionary(chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
-    var entries = keys.map { Entry(key: $0, order: OrderedList.unset) }
-    let orders = keys.map { known[$0] ?? OrderedList.unset }
-    for place in OrderedList.longestAscent(orders) { entries[place].order = orders[place] }
+    var entries = keys.map { Entry(key: $0, order: OrderKeys.unset) }
+    let orders = keys.map { known[$0] ?? OrderKeys.unset }
+    for place in OrderKeys.longestAscent(orders) { entries[place].order = orders[place] }
     replaceAll(by: entries)
-  }
-
-  /// The places of a longest ascending sequence of order keys, from last to first. Without those that are unset.
-  private static func longestAscent(_ orders: [Int64]) -> [Int] {
-    // For each length, the place where the sequence with the smallest last key ends. For each place, the one before it in its sequence.
-    var ends: [Int] = [], before = [Int](repeating: -1, count: orders.count)
-    for (place, order) in orders.enumerated() where order != unset {
-      var (low, high) = (0, ends.count)
-      // Most keys continue the longest sequence.
-      if let last = ends.last, orders[last] < order { low = high }
-      while low < high {
-        let middle = (low + high) / 2
-        if orders[ends[middle]] < order { low = middle + 1 } else { high = middle }
-      }
-      if low > 0 { before[place] = ends[low - 1] }
-      if low < ends.count { ends[low] = place } else { ends.append(place) }
-    }
-    return sequence(first: ends.last ?? -1) { before[$0] }.prefix { $0 >= 0 }
   }
 
   /// Replaces every key with the result of a function, and removes keys whose result is nil.
   func translate(_ translation: (ObjectKey) -> ObjectKey?) {
-    let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
+    let all = assigned.flatMap { $0.count == count ? $0 : nil } ?? entries
     assigned = nil
-    replaceAll(
-      by: all.compactMap { entry in translation(entry.key).map { Entry(key: $0, order: entry.order) } })
+    replaceAll(by: OrderedList.translated(all, translation))
   }
 
   /// Replaces every key like ``translate(_:)``, but keeps the assigned order keys apart, because it is unknown whether they are saved.
   func translateUnsettled(_ translation: (ObjectKey) -> ObjectKey?) {
-    func translated(_ entries: [Entry]) -> [Entry] {
-      entries.compactMap { entry in translation(entry.key).map { Entry(key: $0, order: entry.order) } }
-    }
-    assigned = assigned.map(translated)
-    replaceAll(by: translated(chunks.flatMap(\.entries)))
+    assigned = assigned.map { OrderedList.translated($0, translation) }
+    replaceAll(by: OrderedList.translated(entries, translation))
+  }
+
+  private static func translated(_ entries: [Entry], _ translation: (ObjectKey) -> ObjectKey?) -> [Entry] {
+    entries.compactMap { entry in translation(entry.key).map { Entry(key: $0, order: entry.order) } }
   }
 
   // MARK: Order keys
-
-  /// The first order key of a list, and the step between appended keys, as in Core Data's files.
-  private static let firstOrder: Int64 = 2048, step: Int64 = 1024
 
   /// Assigns an order key to every key without one, between its neighbours', or new ones to all keys if there is no gap.
   ///
@@ -318,26 +296,8 @@ final class OrderedList {
   ///
   /// - Returns: The keys with a new order key.
   func assignOrders() -> [(key: ObjectKey, order: Int64)] {
-    var all = chunks.flatMap(\.entries)
-    dropUnordered(&all)
-    var changed: [(key: ObjectKey, order: Int64)] = []
-    var start = 0
-    while start < all.count {
-      guard all[start].order == OrderedList.unset else {
-        start += 1
-        continue
-      }
-      let end = all[start...].firstIndex { $0.order != OrderedList.unset } ?? all.count
-      guard
-        let orders = OrderedList.orders(
-          end - start, after: start == 0 ? nil : all[start - 1].order, before: end == all.count ? nil : all[end].order)
-      else { return renumber(all) }
-      for (place, order) in zip(start..<end, orders) {
-        all[place].order = order
-        changed.append((all[place].key, order))
-      }
-      start = end
-    }
+    var all = entries
+    let changed = OrderKeys.assign(to: &all)
     assigned = all
     return changed
   }
@@ -347,37 +307,9 @@ final class OrderedList {
 
   /// All keys in order, including hidden ones, with their order keys. Those without one get what ``assignOrders()`` would assign.
   func orderedEntries() -> [Entry] {
-    let before = assigned
-    defer { assigned = before }
-    _ = assignOrders()
-    return assigned ?? []
-  }
-
-  /// Order keys of files from other programs may repeat.
-  private func dropUnordered(_ all: inout [Entry]) {
-    var before: Int64?
-    for place in all.indices where all[place].order != OrderedList.unset {
-      if let before, all[place].order <= before { all[place].order = OrderedList.unset } else { before = all[place].order }
-    }
-  }
-
-  private static func orders(_ count: Int, after: Int64?, before: Int64?) -> [Int64]? {
-    let count = Int64(count)
-    switch (after, before) {
-    case (nil, nil): return (0..<count).map { firstOrder + $0 * step }
-    case (let after?, nil): return after > Int64.max / 2 ? nil : (1...count).map { after + $0 * step }
-    case (nil, let before?): return before < Int64.min / 2 ? nil : (0..<count).map { before - (count - $0) * step }
-    case (let after?, let before?):
-      let (gap, overflow) = before.subtractingReportingOverflow(after)
-      if overflow || gap <= count { return nil }
-      return (1...count).map { after + gap / (count + 1) * $0 }
-    }
-  }
-
-  private func renumber(_ all: [Entry]) -> [(key: ObjectKey, order: Int64)] {
-    let numbered = all.enumerated().map { Entry(key: $1.key, order: OrderedList.firstOrder + Int64($0) * OrderedList.step) }
-    assigned = numbered
-    return numbered.map { ($0.key, $0.order) }
+    var all = entries
+    OrderKeys.assign(to: &all)
+    return all
   }
 
   private func write(_ all: [Entry]) {
