@@ -197,9 +197,7 @@ extension ContextCore {
     if let states = object.toMany {
       for index in 0..<plan.toManyCount {
         states[index].destroy()
-        states[index] = ToManyState()
-        states[index].contents = LinkList(added[index])
-        states[index].base = .new
+        states[index] = ToManyState(new: added[index])
       }
     }
     noteChange(object)

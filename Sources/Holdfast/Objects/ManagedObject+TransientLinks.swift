@@ -137,8 +137,7 @@ extension ManagedObject {
         if isChanged && partnersAreRefreshed { context.observers?.noteRefresh(partner) }
       }
       states[index].destroy()
-      states[index] = ToManyState()
-      states[index].base = .new
+      states[index] = ToManyState(new: [])
     }
   }
 
@@ -173,9 +172,7 @@ extension ManagedObject {
     for index in -plan.transientLinkCount..<0 where toMany[index].contents.withKeys({ $0.contains { $0 < 0 } }) {
       let keys = toMany[index].keys.compactMap { $0 < 0 ? translation($0) : $0 }
       toMany[index].destroy()
-      toMany[index] = ToManyState()
-      toMany[index].contents = LinkList(keys)
-      toMany[index].base = .new
+      toMany[index] = ToManyState(new: keys)
       if plan.toMany[index].isOrdered { toMany[index].setOrder(OrderedList(keys)) }
     }
   }

@@ -65,6 +65,14 @@ struct ToManyState {
 
   var isKnown: Bool { base == .fired || base == .new }
 
+  init() {}
+
+  /// Creates the list of a relationship that has no links in the store.
+  init(new keys: [ObjectKey]) {
+    contents = LinkList(keys)
+    base = .new
+  }
+
   /// The destinations of an ordered relationship in order; nil if unknown or equal to ``contents``.
   var order: OrderedList? { changes?.pointee.order }
 
@@ -114,6 +122,14 @@ struct ToManyState {
     changes.pointee.removed.destroy()
     changes.deinitialize(count: 1)
     changes.deallocate()
+  }
+
+  /// Discards the recorded changes, but keeps the order.
+  private mutating func forgetChanges() {
+    let order = order
+    destroyChanges()
+    changes = nil
+    if let order { setOrder(order) }
   }
 
   private mutating func recorded() -> UnsafeMutablePointer<Changes> {
@@ -255,20 +271,14 @@ struct ToManyState {
       contents.removeAll()
       base = .untouched
     }
-    let order = order
-    destroyChanges()
-    changes = nil
-    if let order { setOrder(order) }
+    forgetChanges()
   }
 
   /// Clears the recorded changes after a save.
   mutating func settle() {
     defer { checkInvariants() }
-    let order = order
     order?.settle()
-    destroyChanges()
-    changes = nil
-    if let order { setOrder(order) }
+    forgetChanges()
     base = isKnown ? .fired : .untouched
   }
 
@@ -314,12 +324,9 @@ struct ToManyState {
       for key in sent.removed where contents.contains(key) { _ = newlyAdded.insert(key) }
       for key in sent.added where !contents.contains(key) { _ = newlyRemoved.insert(key) }
     }
-    let order = order
     let isMoved = order.flatMap { order in sent.order.map(order.settle(as:)) } ?? isMoved
-    destroyChanges()
-    changes = nil
+    forgetChanges()
     base = isKnown ? .fired : newlyAdded.isEmpty && newlyRemoved.isEmpty ? .untouched : .unfired
-    if let order { setOrder(order) }
     if isMoved { noteMove() }
     if newlyAdded.isEmpty && newlyRemoved.isEmpty { return }
     recorded().pointee.added = newlyAdded
