@@ -35,10 +35,10 @@ struct SnapshotLayout: Sendable {
       case .transformable:
         fields.append(Field(name: binding.name, type: .transformable))
         continue
-      case .toOne: fields.append(Field(name: binding.name, type: .objectID))
+      case .relationship(let relationship) where relationship.isInRow: fields.append(Field(name: binding.name, type: .objectID))
       case .composite(let leaves):
         fields += leaves().map { Field(name: "\(binding.name).\($0.name)", type: $0.types.declaredType) }
-      case .toMany, .transient, .transientToOne, .transientToMany: continue
+      case .relationship, .transient: continue
       }
       starts[binding.name] = start
     }

@@ -146,10 +146,10 @@ extension PropertyBinding {
   /// The property that its accessors should use, and the word for its number in messages.
   var access: (property: PropertyAccess, noun: String) {
     switch kind {
-    case .toMany: (.toMany(slot), "index")
     case .transient: (.transient(slot), "index")
-    case .transientToOne, .transientToMany: (.transientLink(slot), "index")
-    case .attribute, .toOne, .transformable, .composite: (.slot(SlotIndex(slot)), "slot")
+    case .relationship(let relationship) where relationship.isTransient: (.transientLink(slot), "index")
+    case .relationship(let relationship) where relationship.isToMany: (.toMany(slot), "index")
+    case .attribute, .relationship, .transformable, .composite: (.slot(SlotIndex(slot)), "slot")
     }
   }
 }

@@ -136,9 +136,10 @@ extension PropertyBinding {
   /// The number behind the property's last slot; 0 if it isn't in the row.
   fileprivate var slotEnd: Int {
     switch kind {
-    case .attribute, .toOne, .transformable: slot + 1
+    case .attribute, .transformable: slot + 1
     case .composite(let leaves): slot + leaves().count
-    case .toMany, .transient, .transientToOne, .transientToMany: 0
+    case .relationship(let relationship): relationship.isInRow ? slot + 1 : 0
+    case .transient: 0
     }
   }
 }

@@ -5,13 +5,21 @@ import Synchronization
 public struct PropertyBinding {
   enum Kind {
     case attribute(AttributeTypeSet, Any.Type)
-    case toOne(ManagedObject.Type)
-    case toMany(ManagedObject.Type, isOrdered: Bool)
     case transformable(Any.Type)
     case composite(() -> [(name: String, types: AttributeTypeSet)])
     case transient(Any.Type)
-    case transientToOne(ManagedObject.Type)
-    case transientToMany(ManagedObject.Type, isOrdered: Bool)
+    case relationship(Relationship)
+  }
+
+  /// What the type of a relationship's property specifies, and whether it is bound as a transient one.
+  struct Relationship {
+    let destination: ManagedObject.Type
+    let isToMany: Bool
+    let isOrdered: Bool
+    let isTransient: Bool
+
+    /// Whether the relationship has a slot in the row.
+    var isInRow: Bool { !isToMany && !isTransient }
   }
 
   /// The name in the model.
@@ -86,57 +94,51 @@ public struct PropertyBinding {
   public static func toOne<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot.rawValue, .toOne(Destination.self), keyPath)
+    relationship(name, keyPath, slot.rawValue, isTransient: false)
   }
 
   /// Binds a to-many relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToMany<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .toMany(Destination.self, isOrdered: false), keyPath)
+    relationship(name, keyPath, index, isTransient: false)
   }
 
   /// Binds an ordered relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedToMany<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .toMany(Destination.self, isOrdered: true), keyPath)
+    relationship(name, keyPath, index, isTransient: false)
   }
 
   /// Binds a relationship of any kind.
   static func relationship<Root: ManagedObject, Value: RelationshipValue>(
     _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, _ index: Int, isTransient: Bool
   ) -> PropertyBinding {
-    let destination = Value.Destination.self
-    let kind: Kind =
-      switch (Value.isToMany, isTransient) {
-      case (false, false): .toOne(destination)
-      case (false, true): .transientToOne(destination)
-      case (true, false): .toMany(destination, isOrdered: Value.isOrdered)
-      case (true, true): .transientToMany(destination, isOrdered: Value.isOrdered)
-      }
-    return PropertyBinding(name, index, kind, keyPath)
+    let relationship = Relationship(
+      destination: Value.Destination.self, isToMany: Value.isToMany, isOrdered: Value.isOrdered, isTransient: isTransient)
+    return PropertyBinding(name, index, .relationship(relationship), keyPath)
   }
 
   /// Binds a transient to-one relationship.
   public static func transientToOne<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .transientToOne(Destination.self), keyPath)
+    relationship(name, keyPath, index, isTransient: true)
   }
 
   /// Binds a transient to-many relationship.
   public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToMany<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: false), keyPath)
+    relationship(name, keyPath, index, isTransient: true)
   }
 
   /// Binds a transient ordered relationship.
   public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedToMany<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: true), keyPath)
+    relationship(name, keyPath, index, isTransient: true)
   }
 }
 
@@ -264,19 +266,12 @@ enum ClassBinding {
     case (.attribute(let types, _), .attribute(let attribute)):
       if !types.contains(attribute.type) { return "The model's type is \(attribute.type.rawValue), which the Swift type can't hold." }
       return slotDifference(binding.slot, attribute.slot.rawValue)
-    case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot.rawValue)
-    case (.toMany(_, isOrdered: true), .relationship(let relationship)) where relationship.isToMany && !relationship.isOrdered:
-      return "The relationship isn't ordered in the model."
-    case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
-    case (.transientToOne(let type), .transientRelationship(let relationship)) where !relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
-    case (.transientToMany(_, isOrdered: true), .transientRelationship(let relationship))
-    where relationship.isToMany && !relationship.isOrdered:
-      return "The relationship isn't ordered in the model."
-    case (.transientToMany(let type, _), .transientRelationship(let relationship)) where relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
+    case (.relationship(let bound), .relationship(let relationship)) where !bound.isTransient && bound.isToMany == relationship.isToMany:
+      let right = relationship.isToMany ? relationship.toManyIndex : relationship.slot.rawValue
+      return relationshipDifference(bound, relationship, model) ?? slotDifference(binding.slot, right)
+    case (.relationship(let bound), .transientRelationship(let relationship))
+    where bound.isTransient && bound.isToMany == relationship.isToMany:
+      return relationshipDifference(bound, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
     case (_, .transientRelationship): return "The model declares a transient relationship."
     default: return "The model declares another kind of property."
     }
@@ -287,12 +282,8 @@ enum ClassBinding {
     _ type: ManagedObject.Type, _ classes: [ManagedObject.Type], _ model: ManagedObjectModel
   ) -> [String] {
     type.properties.compactMap { binding in
-      let said: ManagedObject.Type
-      switch binding.kind {
-      case .attribute, .transformable, .composite, .transient: return nil
-      case .toOne(let destination), .toMany(let destination, _), .transientToOne(let destination), .transientToMany(let destination, _):
-        said = destination
-      }
+      guard case .relationship(let relationship) = binding.kind else { return nil }
+      let said = relationship.destination
       guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
       return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) isn't among the classes that were passed."
     }
@@ -314,10 +305,12 @@ enum ClassBinding {
     said == right ? nil : "Its slot is \(right), not \(said)."
   }
 
-  private static func destinationDifference(
-    _ type: ManagedObject.Type, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
+  /// A difference in order or destination between relationships that both are to-one or both to-many.
+  private static func relationshipDifference(
+    _ bound: PropertyBinding.Relationship, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
   ) -> String? {
-    let destination = model.destination(of: relationship)
+    if bound.isOrdered && !relationship.isOrdered { return "The relationship isn't ordered in the model." }
+    let type = bound.destination, destination = model.destination(of: relationship)
     if type.entityName.isEmpty || model.entity(named: type.entityName).map(destination.isKind) == true { return nil }
     return "Its destination is \(destination.name), not \(type.entityName)."
   }
