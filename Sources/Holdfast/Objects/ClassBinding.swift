@@ -15,32 +15,34 @@ enum ClassBinding {
   ) -> [String] {
     switch (binding.kind, entity.property(named: binding.name)) {
     case (_, nil): return ["\(entity.name) has no property of this name."]
+    case (.attribute(let types, _), .attribute(let attribute)?):
+      if !types.contains(attribute.type) { return ["The model's type is \(attribute.type.rawValue), which the Swift type can't hold."] }
+      return slotDifferences(binding.slot, attribute.slot.rawValue)
     case (.transformable(let type), .attribute(let attribute)?) where attribute.type == .transformable:
       return differences(type, attribute, transformers) + slotDifferences(binding.slot, attribute.slot.rawValue)
     case (.composite(let leaves), .composite(let composite)?):
       return differences(leaves(), composite, entity) + slotDifferences(binding.slot, composite.slots.lowerBound.rawValue)
     case (.transient(let type), .transient(let attribute)?):
       return differences(type, attribute) + slotDifferences(binding.slot, attribute.index)
-    case (_, let property?): return difference(binding, property, model).map { [$0] } ?? []
+    case (.relationship(let bound), .relationship(let relationship)?) where !bound.isTransient && bound.isToMany == relationship.isToMany:
+      let slot = relationship.isToMany ? relationship.toManyIndex : relationship.slot.rawValue
+      return differences(bound, relationship, model) ?? slotDifferences(binding.slot, slot)
+    case (.relationship(let bound), .transientRelationship(let relationship)?)
+    where bound.isTransient && bound.isToMany == relationship.isToMany:
+      return differences(bound, relationship, model) ?? slotDifferences(binding.slot, relationship.index.rawValue)
+    case (_, .transientRelationship?): return ["The model declares a transient relationship."]
+    default: return ["The model declares another kind of property."]
     }
   }
 
-  private static func difference(
-    _ binding: PropertyBinding, _ property: ManagedObjectModel.Property, _ model: ManagedObjectModel
-  ) -> String? {
-    switch (binding.kind, property) {
-    case (.attribute(let types, _), .attribute(let attribute)):
-      if !types.contains(attribute.type) { return "The model's type is \(attribute.type.rawValue), which the Swift type can't hold." }
-      return slotDifference(binding.slot, attribute.slot.rawValue)
-    case (.relationship(let bound), .relationship(let relationship)) where !bound.isTransient && bound.isToMany == relationship.isToMany:
-      let right = relationship.isToMany ? relationship.toManyIndex : relationship.slot.rawValue
-      return relationshipDifference(bound, relationship, model) ?? slotDifference(binding.slot, right)
-    case (.relationship(let bound), .transientRelationship(let relationship))
-    where bound.isTransient && bound.isToMany == relationship.isToMany:
-      return relationshipDifference(bound, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
-    case (_, .transientRelationship): return "The model declares a transient relationship."
-    default: return "The model declares another kind of property."
-    }
+  /// A difference in order or destination between relationships that both are to-one or both to-many; nil if there is none.
+  private static func differences(
+    _ bound: PropertyBinding.Relationship, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
+  ) -> [String]? {
+    if bound.isOrdered && !relationship.isOrdered { return ["The relationship isn't ordered in the model."] }
+    let type = bound.destination, destination = model.destination(of: relationship)
+    if type.entityName.isEmpty || model.entity(named: type.entityName).map(destination.isKind) == true { return nil }
+    return ["Its destination is \(destination.name), not \(type.entityName)."]
   }
 
   /// Differences between the declared destination classes of relationships and the classes bound to their entities.
@@ -65,19 +67,7 @@ enum ClassBinding {
     return false
   }
 
-  static func slotDifferences(_ said: Int, _ right: Int) -> [String] { slotDifference(said, right).map { [$0] } ?? [] }
-
-  private static func slotDifference(_ said: Int, _ right: Int) -> String? {
-    said == right ? nil : "Its slot is \(right), not \(said)."
-  }
-
-  /// A difference in order or destination between relationships that both are to-one or both to-many.
-  private static func relationshipDifference(
-    _ bound: PropertyBinding.Relationship, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
-  ) -> String? {
-    if bound.isOrdered && !relationship.isOrdered { return "The relationship isn't ordered in the model." }
-    let type = bound.destination, destination = model.destination(of: relationship)
-    if type.entityName.isEmpty || model.entity(named: type.entityName).map(destination.isKind) == true { return nil }
-    return "Its destination is \(destination.name), not \(type.entityName)."
+  private static func slotDifferences(_ said: Int, _ right: Int) -> [String] {
+    said == right ? [] : ["Its slot is \(right), not \(said)."]
   }
 }
