@@ -29,15 +29,15 @@ struct Planner {
     var extent = QueryExtent(capabilities)
     let (pushed, residual, isLookup) = predicates(query, &extent)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.concreteEntities, predicate: pushed)
-    var (windows, reduces) = (false, false)
-    let reducing = query.output != .rows && query.output != .keys
-    let sorts = reducing ? [] : query.sorts
+    let deliversObjects = query.output == .rows || query.output == .keys
+    let sorts = deliversObjects ? query.sorts : []
     let pushesSorts =
       sorts.isEmpty || capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) } && extent.add(sorts)
     if pushesSorts { plan.sorts = sorts }
+    var windows = false
     // Without sort terms, the rows of a window are in key order.
     var isInOrder = pushesSorts
-    if query.isWindowed && !reducing {
+    if query.isWindowed && deliversObjects {
       if residual == nil && pushesSorts && capabilities.windowing {
         plan.offset = query.offset
         plan.limit = query.limit
@@ -52,16 +52,19 @@ struct Planner {
     }
     // A look-up by a unique value returns at most one row, which needs no sorting.
     let sortsHere = !isInOrder && !(isLookup && residual == nil)
-    let wholly = residual == nil && !windows && !sortsHere
-    switch query.output {
-    case .rows: break
-    case .keys: if wholly { plan.output = .keys }
-    case .count: if wholly && capabilities.counting && !isLookup { plan.output = .count } else { reduces = true }
-    case .aggregates(let aggregates):
-      let isComparable = !incomparable.contains(aggregates, of: query.entity.index)
-      if wholly && capabilities.aggregates && isComparable { plan.output = query.output } else { reduces = true }
-    }
+    let pushesOutput = residual == nil && !windows && !sortsHere && supports(query.output, query.entity, isLookup: isLookup)
+    if pushesOutput { plan.output = query.output }
+    let reduces = !pushesOutput && !deliversObjects
     return Division(plan: plan, predicate: residual, sorts: sortsHere, windows: windows, isLookup: isLookup, reduces: reduces)
+  }
+
+  /// Whether the store can return an output of a plan that leaves no other work to the framework. Otherwise it returns rows.
+  private func supports(_ output: FetchOutput, _ entity: ManagedObjectModel.Entity, isLookup: Bool) -> Bool {
+    switch output {
+    case .rows, .keys: true
+    case .count: capabilities.counting && !isLookup
+    case .aggregates(let aggregates): capabilities.aggregates && !incomparable.contains(aggregates, of: entity.index)
+    }
   }
 
   private func predicates(
@@ -73,12 +76,12 @@ struct Planner {
     var pushed: [QueryExpression] = []
     var residual: [QueryExpression] = []
     let conjuncts = predicate.conjuncts
-    if capabilities.uniqueLookups, let place = conjuncts.firstIndex(where: { isUniqueLookup($0, query.entity) }) {
-      residual = conjuncts
-      return (residual.remove(at: place), QueryExpression.conjunction(residual), true)
-    }
-    if capabilities.uniqueLookups, let (wanted, others) = uniqueLookup(conjuncts, query.entity) {
-      return (.and(wanted), QueryExpression.conjunction(others), true)
+    if capabilities.uniqueLookups {
+      if let place = conjuncts.firstIndex(where: { isUniqueLookup($0, query.entity) }) {
+        residual = conjuncts
+        return (residual.remove(at: place), QueryExpression.conjunction(residual), true)
+      }
+      if let (wanted, others) = uniqueLookup(conjuncts, query.entity) { return (.and(wanted), QueryExpression.conjunction(others), true) }
     }
     for conjunct in conjuncts {
       if supports(conjunct, query.entity), extent.add(conjunct, isConjunct: true) {
