@@ -93,17 +93,11 @@ extension CompositeElements where Root: CompositeAttributeValue {
 
   /// The composite attribute with the given values in its slots; nil if all are null. Builds a temporary row.
   func value(of values: [StoreValue]) -> Root? {
-    let columns = slotTypes.map { ColumnType.attribute($0.declaredType) }
-    let builder = RowBatchBuilder(layout: RowLayout(columns), idPrefix: nil)
+    let types = slotTypes.map(\.declaredType)
+    let builder = RowBatchBuilder(layout: RowLayout(types.map { ColumnType.attribute($0) }), idPrefix: nil)
     builder.beginRow(key: 0, version: 0)
-    for (value, column) in zip(values, columns) {
-      guard case .attribute(let type) = column else { continue }
-      if case .objectID(let id) = value, type == .objectID {
-        // Unlike a store's, it can be temporary.
-        id.withRowBytes { builder.append(bytes: $0) }
-      } else if !builder.appendValue(value.converted(to: type) ?? .null, column) {
-        return nil
-      }
+    for (value, type) in zip(values, types) {
+      guard builder.append(ofObject: value.ofObject(in: type) ?? .null, in: type) else { return nil }
     }
     builder.endRow()
     let row = builder.seal()

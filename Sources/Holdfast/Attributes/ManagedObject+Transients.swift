@@ -126,13 +126,9 @@ extension AttributeValue {
   /// Converts a `StoreValue` to this type; nil when it can't. Builds a temporary row.
   static func said(by value: StoreValue) -> Self? {
     guard value != .null, let type = attributeTypes.types.first(where: { value.ofObject(in: $0) != nil }) else { return nil }
-    let column = ColumnType.attribute(type), builder = RowBatchBuilder(layout: RowLayout([column]), idPrefix: nil)
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(type)]), idPrefix: nil)
     builder.beginRow(key: 0, version: 0)
-    if case .objectID(let id) = value {
-      id.withRowBytes { builder.append(bytes: $0) }
-    } else if !builder.appendValue(value, column) {
-      return nil
-    }
+    guard builder.append(ofObject: value, in: type) else { return nil }
     builder.endRow()
     let row = builder.seal()
     return withExtendedLifetime(row) { loadPresent(row.pointer(0), 0) }

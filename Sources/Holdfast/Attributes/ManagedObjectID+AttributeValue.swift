@@ -29,3 +29,14 @@ extension StoreValue {
     return converted(to: type)
   }
 }
+
+extension RowBatchBuilder {
+  /// Appends an object's value of an attribute. Unlike a store's, it can be a temporary ID.
+  ///
+  /// - Returns: False if the value doesn't fit the type; nothing is appended then.
+  func append(ofObject value: StoreValue, in type: AttributeType) -> Bool {
+    guard case .objectID(let id) = value, type == .objectID else { return appendValue(value, .attribute(type)) }
+    id.withRowBytes { append(bytes: $0) }
+    return true
+  }
+}
