@@ -28,7 +28,7 @@ extension ManagedObject {
     }
     if let toMany, toMany[index].base == .fired {
       // The list was saved empty, so all its destinations are new.
-      setOrder(index, [], nil, hasChanges: toMany[index].isChanged)
+      setOrder(index, [], nil)
       return toMany[index].order
     }
     // The object may change the list while it is awakened.
@@ -40,26 +40,23 @@ extension ManagedObject {
 
   /// Reads the destinations of an ordered relationship. Awakening is held, because awakened objects can change the list.
   private func readOrder(_ index: Int) -> OrderedList? {
-    let hasChanges = toMany?[index].isChanged ?? false
     switch storedTargets(index, false) {
     case nil: return nil
     // The object was queried alone and has its own list.
-    case .list: return toMany?[index].order
+    case .list: break
     case .answer(let siblings, let range):
       guard let answer = siblings.answer else { return nil }
       fire(index, LinkList(answer.targets[range]))
-      setOrder(index, answer.targets[range], answer.orderKeys?[range], hasChanges: hasChanges)
+      setOrder(index, answer.targets[range], answer.orderKeys?[range])
     }
     return toMany?[index].order
   }
 
   /// Sets the order of destinations that were just read, and applies recorded changes.
-  final func setOrder(_ index: Int, _ targets: ArraySlice<ObjectKey>, _ orders: ArraySlice<Int64>?, hasChanges: Bool) {
+  final func setOrder(_ index: Int, _ targets: ArraySlice<ObjectKey>, _ orders: ArraySlice<Int64>?) {
     let list = OrderedList(targets, orders: orders), states = toManyStates()
-    if hasChanges {
-      for key in states[index].removed { list.remove(key) }
-      for key in states[index].added where !list.contains(key) { list.append(key) }
-    }
+    for key in states[index].removed { list.remove(key) }
+    for key in states[index].added where !list.contains(key) { list.append(key) }
     states[index].setOrder(list)
   }
 

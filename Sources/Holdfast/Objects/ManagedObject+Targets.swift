@@ -87,9 +87,8 @@ extension ManagedObject {
     guard let answer = context.relationship(plan.toMany[index], of: self) else { return nil }
     // As behind the request for a group. The rows of a store in memory aren't read ahead.
     if !context.places.hasResidentRow(objectKey) { context.discardGroupsBeforeOtherSaves() }
-    let hasChanges = toMany?[index].isChanged ?? false
     fire(index, LinkList(answer.targets[...]))
-    if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }
+    if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...]) }
     return .list(answer.targets)
   }
 }
