@@ -220,17 +220,13 @@ extension ManagedObject {
     }
   }
 
+  /// Records a new link at both ends, unless this end has it.
   private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
-    noteFormerLinks(index)
-    // The side that knows fewer keys finds an existing link fastest.
-    letComeLast(index, target.objectKey)
-    if toManyStates()[index].add(target.objectKey, isNew: false) {
-      context.noteChange(self)
-      // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
-      let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
-      if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
-      context.noteEndOfChange()
-    }
+    if !recordAddition(index, target.objectKey, isNew: false) { return }
+    // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
+    let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
+    if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
+    context.noteEndOfChange()
   }
 
   /// Whether a to-many relationship has links or positions that aren't in the rows of other objects.
@@ -273,14 +269,10 @@ extension ManagedObject {
     // An object that has left the graph is in no relationship any more. Lists may still have its key, hidden.
     if target.flags.contains(.detached) { return }
     context.holdingAwakening {
-      noteFormerLinks(index)
-      keepOrder(index, removing: target.objectKey)
       let isDivided = isInAnotherStore(than: target)
-      if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved || isDivided) {
-        context.noteChange(self)
-        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || isDivided) }
-        context.noteEndOfChange()
-      }
+      if !recordRemoval(index, target.objectKey, isUnsaved: target.wasNeverSaved || isDivided) { return }
+      if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || isDivided) }
+      context.noteEndOfChange()
     }
   }
 
