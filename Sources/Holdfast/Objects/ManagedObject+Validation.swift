@@ -33,20 +33,14 @@ extension ManagedObject {
       return checks.transients.filter { $0.attribute.name == key }.compactMap { $0.failure(value, self) }
     }
     if case .transientRelationship(let relationship)? = entity.property(named: key), !relationship.isToMany {
-      return try failures(of: value, relationship)
+      try checkLeads(relationship, to: value)
+      return value == .null && !relationship.isOptional ? [.missing(key, self)] : []
     }
     guard let slot = entity.slot(named: key) else {
       throw PersistenceError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
     }
-    if let relationship = entity.relationship(inSlot: slot) {
-      switch value {
-      case .null: break
-      case .objectID(let target) where canLead(relationship, to: target): break
-      // Also a whole number, which a row would take as a key.
-      default: throw wrongType(key)
-      }
-    }
+    if let relationship = entity.relationship(inSlot: slot) { try checkLeads(relationship, to: value) }
     // Only stores name external files.
     if value.isExternal { throw wrongType(key) }
     // The model has no other rule for IDs in attributes, and a batch can't have a temporary one.
@@ -65,18 +59,14 @@ extension ManagedObject {
     return checks.slots.filter { $0.slot == slot }.compactMap { $0.failure(batch[0].pointer, self) }
   }
 
-  private func failures(of value: StoreValue, _ relationship: ManagedObjectModel.Relationship) throws -> [PersistenceError] {
-    switch value {
-    case .null: return relationship.isOptional ? [] : [.missing(relationship.name, self)]
-    case .objectID(let target) where canLead(relationship, to: target): return []
-    default: throw wrongType(relationship.name)
-    }
-  }
-
-  /// Whether a relationship can reference the entity of an ID.
-  private func canLead(_ relationship: ManagedObjectModel.Relationship, to target: ManagedObjectID) -> Bool {
+  /// Throws unless a value is null or the ID of an object that a to-one relationship can reference.
+  private func checkLeads(_ relationship: ManagedObjectModel.Relationship, to value: StoreValue) throws {
+    if value == .null { return }
     let model = context.persistentStoreCoordinator.model
-    return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
+    // A row would take a whole number as a key.
+    guard case .objectID(let target) = value,
+      model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
+    else { throw wrongType(relationship.name) }
   }
 
   private func wrongType(_ key: String) -> PersistenceError {
