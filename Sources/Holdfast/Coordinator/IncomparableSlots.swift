@@ -6,10 +6,6 @@ struct IncomparableSlots: Sendable {
   /// reports for one entity is also in the lists of its subentities, and of its superentities that have the property.
   private let slots: [Set<SlotIndex>]
 
-  static var none: IncomparableSlots { IncomparableSlots() }
-
-  private init() { slots = [] }
-
   /// - Parameters:
   ///   - listed: The slots that a store has reported.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedModel` if a slot doesn't exist, or isn't that of an attribute with a

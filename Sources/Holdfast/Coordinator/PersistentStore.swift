@@ -269,7 +269,7 @@ public final class PersistentStore: Sendable {
 
   /// Runs a closure with a read view, which ends afterwards.
   func reading<Result>(
-    _ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ options: RequestOptions,
+    _ kind: ReadViewKind, _ operation: @autoclosure () -> String, _ options: RequestOptions,
     _ body: (any ReadView) throws -> Result
   ) throws -> Result {
     try wrapping(operation()) {

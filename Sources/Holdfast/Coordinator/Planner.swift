@@ -7,7 +7,7 @@ import HoldfastStore
 struct Planner {
   let capabilities: StoreCapabilities
   let model: ManagedObjectModel
-  var incomparable = IncomparableSlots.none
+  let incomparable: IncomparableSlots
 
   /// A divided fetch.
   struct Division {
