@@ -130,23 +130,21 @@ final class PlacedStore: IncrementalStore {
 
   private func inStore(_ request: SaveRequest) throws -> SaveRequest {
     var request = request
-    for index in request.entities.indices {
-      request.entities[index].inserted = try request.entities[index].inserted.map(inStore)
-      for place in request.entities[index].updated.indices {
-        request.entities[index].updated[place].rows = try inStore(request.entities[index].updated[place].rows)
-      }
-      for place in request.entities[index].derived.indices {
-        request.entities[index].derived[place].rows = try inStore(request.entities[index].derived[place].rows)
-      }
-      request.entities[index].deleted.keys = inStore(request.entities[index].deleted.keys)
-      request.entities[index].locked.keys = inStore(request.entities[index].locked.keys)
-    }
+    for index in request.entities.indices { try translate(&request.entities[index]) }
     for index in request.links.indices {
       request.links[index].added = inStore(request.links[index].added)
       request.links[index].removed = inStore(request.links[index].removed)
     }
     for index in request.orders.indices { request.orders[index].links = inStore(request.orders[index].links) }
     return request
+  }
+
+  private func translate(_ changes: inout SaveRequest.EntityChanges) throws {
+    changes.inserted = try changes.inserted.map(inStore)
+    for place in changes.updated.indices { changes.updated[place].rows = try inStore(changes.updated[place].rows) }
+    for place in changes.derived.indices { changes.derived[place].rows = try inStore(changes.derived[place].rows) }
+    changes.deleted.keys = inStore(changes.deleted.keys)
+    changes.locked.keys = inStore(changes.locked.keys)
   }
 
   private func inStore(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
