@@ -57,9 +57,9 @@ public struct AttributeTypeSet: OptionSet, Sendable, Hashable {
   @inlinable public static var objectID: AttributeTypeSet { AttributeTypeSet(rawValue: 8192) }
 
   /// Every type whose values are numbers in the cells of a row.
-  static var inCells: AttributeTypeSet { AttributeTypeSet(rawValue: 0x1B7) }
+  static var inCells: AttributeTypeSet { AttributeTypeSet(rawValue: 1 | 2 | 4 | 16 | 32 | 128 | 256) }
   /// Every type whose values are text or other bytes behind the cells of a row.
-  @inlinable static var inBytes: AttributeTypeSet { AttributeTypeSet(rawValue: 0x3FFF & ~0x1B7) }
+  @inlinable static var inBytes: AttributeTypeSet { AttributeTypeSet(rawValue: 8 | 64 | 512 | 1024 | 2048 | 4096 | 8192) }
 
   /// Whether a type is in the set.
   public func contains(_ type: AttributeType) -> Bool { !isDisjoint(with: AttributeTypeSet(type)) }
