@@ -184,10 +184,6 @@ extension ManagedObject {
   }
 }
 
-extension TargetKeys {
-  var isEmpty: Bool { count == 0 }
-}
-
 extension GraphPlan.EntityPlan {
   /// The link plan of a to-one or to-many relationship.
   func link(_ relationship: ManagedObjectModel.Relationship) -> LinkPlan {

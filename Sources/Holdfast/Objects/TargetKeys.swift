@@ -14,6 +14,8 @@ enum TargetKeys {
     }
   }
 
+  var isEmpty: Bool { count == 0 }
+
   /// Whether any destination was never saved.
   var hasTemporaryKeys: Bool { if case .list(let keys) = self { keys.contains { $0 < 0 } } else { false } }
 
