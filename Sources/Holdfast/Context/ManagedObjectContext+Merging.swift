@@ -21,7 +21,7 @@ extension ManagedObjectContext {
   /// ``mergePolicy`` resolves all of them.
   ///
   /// Sends one request for each entity and 1,024 objects in conflict, one for each entity of the destinations of kept to-one relationships,
-  /// and one for each ordered relationship with an unsaved order.
+  /// and one for each ordered relationship with an unsaved order. Traps in a callback of a save or merge.
   ///
   /// - Parameters:
   ///   - error: The error of ``save()``, with code ``PersistenceError/Code/conflict`` or ``PersistenceError/Code/constraintConflict``.
@@ -90,7 +90,7 @@ extension ManagedObjectContext {
   /// becomes a fault, or the context is rolled back, reset or released. A save without changes doesn't compare anything. Until then, merging
   /// leaves the object as it is.
   ///
-  /// Sends at most one request, if the object is a fault.
+  /// Sends at most one request, if the object is a fault. Has no effect on new objects.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if the object doesn't exist any more; the store's error.
   public func detectConflicts(for object: ManagedObject) throws { try core.detectConflicts(for: object) }
@@ -100,7 +100,8 @@ extension ManagedObjectContext {
   /// New objects leave the context, and saved objects that they have taken return to their owners of the last read or save. Changed objects
   /// become faults, and links are restored at both ends, as in ``refresh(_:mergeChanges:)`` without merging. Deleted objects aren't deleted
   /// any more; objects that were deleted with them by a delete rule still are, unless they are discarded as well. A required relationship
-  /// to an object that is still being deleted becomes nil, so that the save validates it. IDs of objects without changes are ignored.
+  /// to an object that is still being deleted becomes nil, so that the save validates it. IDs of objects without changes are ignored. Traps
+  /// in a callback of a save or merge.
   ///
   /// ```swift
   /// do { try context.save() } catch let error as PersistenceError where error.code == .conflict {

@@ -3,6 +3,8 @@ public import HoldfastStore
 /// Objects of the context.
 extension ManagedObjectContext {
   /// Inserts a new object of a class, with default values and a temporary ID. Sends no store request.
+  ///
+  /// Traps if the model has no entity of the class, the class isn't bound to it, or the entity is abstract.
   public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object { core.insert(type) }
 
   /// Inserts a new object of a class and sets its properties. The insertion sends no store request.
@@ -12,7 +14,7 @@ extension ManagedObjectContext {
   /// ```
   ///
   /// - Parameters:
-  ///   - type: The class.
+  ///   - type: The class. Traps as ``insert(_:)-(Object.Type)`` does.
   ///   - body: Sets properties. It is called after ``ManagedObject/awakeFromInsert()``.
   /// - Throws: The closure's error. The object is discarded then, without its delete rules. Saved objects that it has
   ///   taken return to their owners of the last read or save.
@@ -40,7 +42,9 @@ extension ManagedObjectContext {
 
   /// Returns the object with an ID after reading its row. Sends at most one store request.
   ///
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` (133000) if the row doesn't exist or the context is
+  ///   deleting the object, ``PersistenceError/Code/missingStore`` if its store was removed, or ``PersistenceError/Code/foreignObject``
+  ///   as in ``object(with:)``; the store's error.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject { try core.existingObject(with: id) }
 
   /// Gives new objects their permanent IDs before they are saved, for example to name them in another system. They stay unsaved.
@@ -59,7 +63,8 @@ extension ManagedObjectContext {
 
   /// Marks an object for deletion by the next save. A new object is removed from the context.
   ///
-  /// ``processPendingChanges()`` applies the delete rules. If you don't call it, the next fetch or save does.
+  /// Calls ``ManagedObject/prepareForDeletion()``. ``processPendingChanges()`` applies the delete rules. If you don't call it, the next
+  /// fetch or save does.
   public func delete(_ object: ManagedObject) { core.delete(object) }
 
   /// Specifies the store in which a new object is saved.

@@ -38,20 +38,20 @@ extension ManagedObjectContext {
   /// - *Deny*: Checked by the save.
   /// - *No action*: Nothing changes.
   ///
-  /// Afterwards it calls the handlers of ``onChange(_:)``.
+  /// First merges waiting changes, if ``automaticallyMergesChanges`` is true. Afterwards calls the handlers of ``onChange(_:)``.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` if objects at the other end can't be read.
+  /// - Throws: ``/HoldfastStore/StoreError`` if objects at the other end can't be read; the errors of ``mergeChanges(from:)``.
   public func processPendingChanges() throws { try core.processPendingChanges() }
 
   /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
   ///
   /// If the outcome of the last save is unknown, its objects become faults, because the store may have their changes. New objects of that
-  /// save leave the graph; fetch them again if the store has them.
+  /// save leave the graph; fetch them again if the store has them. Traps in a callback of a save or merge.
   public func rollback() { core.rollback() }
 
   /// Discards all changes and removes every object from the context.
   ///
-  /// Properties of objects that are still referenced return nil afterwards.
+  /// Properties of objects that are still referenced return nil afterwards. Traps in a callback of a save or merge.
   public func reset() { core.reset() }
 
   /// Whether the last save failed with `outcomeUnknown` and its outcome is still unknown.
@@ -73,6 +73,7 @@ extension ManagedObjectContext {
   /// Sets the outcome of a save that failed with `outcomeUnknown`. Does nothing if there is none.
   ///
   /// Use it for a store that can't report the outcome. Fetch the objects in another context to find out whether the store has the changes.
+  /// Traps in a callback of another save or of a merge.
   ///
   /// - Parameter wasCommitted: Whether the store has the changes. If true, the objects get the rows that were sent, their `didSave` and the
   ///   handlers of ``onSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save. If the

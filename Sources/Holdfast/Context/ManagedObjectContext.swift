@@ -6,6 +6,9 @@
 ///
 /// The context keeps changed objects alive, and no others: an unchanged object without other references is released.
 ///
+/// Passing an object of another context to a method of a context traps. Pass its ``ManagedObject/objectID`` to the other context, and call
+/// ``object(with:)`` there.
+///
 /// When you release a context and its objects, its unsaved changes are discarded. Keep a reference to the context until it is saved. If you
 /// release it but keep some of its objects, their ``ManagedObject/managedObjectContext`` gives you a context again. If changed objects were
 /// released in between, its ``save()`` throws ``PersistenceError/Code/lostChanges``. Properties of new objects that were lost return

@@ -55,6 +55,7 @@ extension ManagedObjectContext {
   /// - Contexts pinned to one generation read one after the other. A request that waits for another one ends at its deadline or when it is
   ///   cancelled.
   /// - Objects of stores that are added later aren't seen.
+  /// - Calling the method in a callback of a save or merge traps.
   /// - Saves of several stores by other processes may be in some stores of the generation and not in others.
   ///
   /// - Parameters:

@@ -59,7 +59,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// Stored untyped, like ``sorts``, so that the framework needs no generic code to process it.
   @usableFromInline var expression: QueryExpression?
   @usableFromInline var sorts: [SortTerm]
-  /// The number of objects to skip. Defaults to 0.
+  /// The number of objects to skip. Defaults to 0. Executing a request with a negative offset or limit traps.
   public var fetchOffset: Int
   /// The maximum number of objects; nil, the default, for no limit. With 0, which is no limit in Core Data, there are none.
   public var fetchLimit: Int?
@@ -123,7 +123,7 @@ extension FetchPathMembers where Self: ManagedObject {
   case property(String)
   /// The number of objects; with a property, only of objects that have a value for it.
   case count(String? = nil)
-  /// The sum of an attribute's values.
+  /// The sum of an attribute's values; 0 when there are none. The request throws if a sum of whole numbers doesn't fit in 64 bits.
   case sum(String)
   /// The average of an attribute's values; null when there are none.
   case average(String)
