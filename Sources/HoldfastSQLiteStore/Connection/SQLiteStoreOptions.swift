@@ -125,6 +125,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// A save that would exceed it throws `StoreError.Code.diskFull`.
   public var maximumFileBytes: Int?
   /// The maximum size of a text or data value, in bytes, for saving and reading. Defaults to 256 MiB.
+  ///
+  /// A larger one throws `StoreError.Code.unstorableValue`. So does saving an object whose values are larger together. Values in external
+  /// files don't count; see ``externalData``.
   public var maximumValueBytes: Int
   /// The maximum duration of a request. Defaults to nil: no limit.
   ///
@@ -191,6 +194,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var indexAddition: IndexAddition
 
   /// Creates options. Each parameter has a default.
+  ///
+  /// Opening a store traps if one of the durations and numbers that are parameters here is negative. It also traps if ``maximumReaders``,
+  /// ``maximumSnapshots``, ``checkpointPages``, ``maximumFileBytes`` or ``maximumValueBytes`` is 0.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeout: Duration = .seconds(5),
     cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeout: Duration = .seconds(30),
