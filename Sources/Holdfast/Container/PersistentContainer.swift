@@ -28,7 +28,8 @@ public final class PersistentContainer: Sendable {
   ///   - classes: the typed classes. Objects of other entities are instances of ``ManagedObject``.
   ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: the store's type, location and options.
-  /// - Throws: ``PersistenceError`` when a class doesn't match the model, ``/HoldfastStore/StoreError`` when the store can't be opened.
+  /// - Throws: ``PersistenceError`` when a class doesn't match the model; the errors of
+  ///   ``PersistentStoreCoordinator/addPersistentStore(_:)`` when the store can't be opened.
   public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
@@ -46,7 +47,7 @@ public final class PersistentContainer: Sendable {
   ///   - transformers: The transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: The store's type, location and options.
   /// - Throws: ``PersistenceError`` if a class has no declaration, or doesn't match it; ``/HoldfastStore/ModelError`` if the model is invalid;
-  ///   ``/HoldfastStore/StoreError`` if the store can't be opened.
+  ///   the errors of ``PersistentStoreCoordinator/addPersistentStore(_:)`` if the store can't be opened.
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
   ) throws {
@@ -54,6 +55,8 @@ public final class PersistentContainer: Sendable {
   }
 
   /// Creates a container whose model is what the classes of an array declare; the same as ``init(for:transformers:store:)``.
+  ///
+  /// - Throws: The errors of ``init(for:transformers:store:)``.
   public convenience init(
     declaredBy classes: [ManagedObject.Type], transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     store: StoreDescription

@@ -39,6 +39,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - description: the store's type, location and options.
   /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened; see ``/HoldfastStore/IncrementalStore/open(model:host:)``.
+  ///   ``/HoldfastStore/MigrationError`` when it has a former version of the model, and can't be migrated.
   public convenience init(
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     store description: StoreDescription
@@ -70,7 +71,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// A new object without an assigned store goes to the first store that accepts it. Objects that sort equally come in the order of their
   /// stores.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when a store can't be opened. The others are closed again.
+  /// - Throws: the errors of ``addPersistentStore(_:)``. The other stores are closed again.
   public convenience init(
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     stores descriptions: [StoreDescription]
@@ -121,7 +122,7 @@ public final class PersistentStoreCoordinator: Sendable {
     try? close()
   }
 
-  /// Closes all stores. Requests of contexts fail afterwards.
+  /// Closes all stores. Requests of contexts fail afterwards. To open the stores again, create another coordinator.
   ///
   /// Waits for a save in progress. If another thread is adding a store, waits for it and closes that store as well. A store waits for a
   /// fetch that is reading it, or lets the fetch fail.
@@ -147,7 +148,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   // MARK: Stores
 
-  /// The open stores, in the order in which they were added.
+  /// The stores that weren't removed, in the order in which they were added. After ``close()``, they are closed.
   public var persistentStores: [PersistentStore] { storeSet.stores }
 
   var storeSet: StoreSet { currentStores.withLock { $0 } }
@@ -157,8 +158,11 @@ public final class PersistentStoreCoordinator: Sendable {
   /// A coordinator can have at most 127 stores in its lifetime, including removed ones. Its open stores must have different UUIDs, so it
   /// can't open a store together with a copy of the file.
   ///
+  /// A store of a former version of the model is first migrated; see ``/HoldfastStore/StoreDescription/migratesAutomatically``.
+  ///
   /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened, when the model has no configuration of the given name, or in
-  ///   the cases above.
+  ///   the cases above. ``/HoldfastStore/MigrationError`` when the store can't be migrated, for example because objects or values would be
+  ///   lost.
   @discardableResult
   public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
     try storesLock.withLock {

@@ -25,13 +25,15 @@ extension PersistentStoreCoordinator {
   /// ```
   ///
   /// - Parameters:
-  ///   - source: The store to copy. It isn't changed.
+  ///   - source: The store to copy. Its objects aren't changed. With ``/HoldfastStore/StoreDescription/readOnly()``, none of its files is.
+  ///     Otherwise, opening it completes interrupted saves, and can add indexes to a SQLite store or convert its journal mode.
   ///   - destination: Where the copy is made. Nothing exists there yet.
   ///   - model: The model of the source. Defaults to the one that the source contains.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening both stores; `alreadyOpen` while this process has one of them open;
-  ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file; `cancelled` if
-  ///   the task was cancelled. ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if the source contains no model.
+  ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file; `readOnly`
+  ///   if its description is read-only; `cancelled` if the task was cancelled. ``/HoldfastStore/MigrationError`` with code
+  ///   `missingSourceModel` if the source contains no model.
   @discardableResult public static func copyPersistentStore(
     _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
@@ -64,7 +66,7 @@ extension PersistentStoreCoordinator {
     try StoreCopier.reading(description, model) { reader, _ in try GraphDigest(reader) }
   }
 
-  /// Reads everything in a store, and compares what it contains twice, to find all damage. The store isn't changed.
+  /// Reads everything in a store, and compares what it contains twice, to find all damage. The objects aren't changed.
   ///
   /// Besides all objects, values, external files and relationships, it verifies what reading them doesn't need:
   ///
@@ -72,7 +74,8 @@ extension PersistentStoreCoordinator {
   /// - Binary stores: indexes and inverse links.
   /// - Other stores: as far as they answer a ``/HoldfastStore/VerificationRequest``.
   ///
-  /// The time is proportional to the size of the store.
+  /// The time is proportional to the size of the store. To change no file, pass a description that is
+  /// ``/HoldfastStore/StoreDescription/readOnly()``.
   ///
   /// - Parameters:
   ///   - description: A store that isn't open.

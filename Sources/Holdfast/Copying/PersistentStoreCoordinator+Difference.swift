@@ -25,8 +25,9 @@ extension PersistentStoreCoordinator {
   /// objects with equal values are read again for each link on the way to a difference, on average up to 64 times.
   ///
   /// - Parameters:
-  ///   - first: A store that isn't open. It isn't changed.
-  ///   - second: Another store that isn't open. It isn't changed.
+  ///   - first: A store that isn't open. Its objects aren't changed, and with ``/HoldfastStore/StoreDescription/readOnly()`` neither are
+  ///     its files.
+  ///   - second: Another store that isn't open, with the same guarantee.
   ///   - model: The model of both stores. Defaults to the one that the first store contains, or else the second one.
   ///   - matching: How the partner of an object is found. Defaults to IDs.
   ///   - includesValues: Whether the result contains the values that differ. Defaults to false.

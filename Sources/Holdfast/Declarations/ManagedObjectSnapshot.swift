@@ -52,7 +52,8 @@ public import HoldfastStore
   /// new when the snapshot was made of an object of this context can be saved before the snapshot is applied.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if a destination isn't in a store of the object's context,
-  ///   ``PersistenceError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then.
+  ///   ``PersistenceError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then. The code is
+  ///   ``PersistenceError/Code/missingObject`` if the object has left the graph.
   public func apply(to object: Object) throws {
     for case (let field, let value?) in zip(SnapshotLayout.of(Object.self).fields, values) {
       if case .attribute(let attribute)? = object.entity.property(named: field.name), attribute.derivation != nil { continue }

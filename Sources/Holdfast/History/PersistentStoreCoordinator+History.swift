@@ -22,7 +22,7 @@ extension PersistentStoreCoordinator {
     return token
   }
 
-  /// Fetches transactions from the histories of all stores.
+  /// Fetches transactions from the histories of all stores. Sends one request to each store.
   ///
   /// A program that keeps the token of its last fetch misses no transaction:
   ///
@@ -42,7 +42,8 @@ extension PersistentStoreCoordinator {
   ///   - date: The earliest time of a transaction. Defaults to nil. The time is that at which the save began, so a transaction can be
   ///     committed after later ones were fetched. To miss none, use a token.
   ///   - author: The author of the transactions. Defaults to nil, for all.
-  ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.
+  ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest. Traps
+  ///     if it is negative.
   ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/stateUnavailable`` (134301) if transactions after the token
   ///   were deleted, the token isn't of this history, or one of several stores has lost the history that the token includes: take the
@@ -108,7 +109,9 @@ extension PersistentStoreCoordinator {
   ///     a history in which it was already deleted. Nil for no limit.
   ///   - date: The time of the first transaction to keep. Nil for no limit; with NaN, nothing is deleted.
   /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history;
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history;
   ///   ``/HoldfastStore/StoreError/Code/readOnly`` if all stores with a history are read-only. Among others, read-only stores keep theirs.
+  ///   If a store fails, transactions of the stores before it were deleted.
   @discardableResult
   public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
     var count = 0, isAllowed = false, refusal: StoreError?

@@ -26,7 +26,8 @@ extension ManagedObjectSnapshot {
   ///
   /// Sends the requests of ``init(_:)`` and ``apply(to:)``.
   ///
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/conflict`` if the policy is or returns an error; the errors of ``apply(to:)``.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/conflict`` if the policy is, returns or throws an error; the errors
+  ///   of ``init(_:)`` and ``apply(to:)``.
   public func apply(to object: Object, mergingBy policy: MergePolicy) throws {
     let merge = try SnapshotMerge(self, object)
     if !merge.isChangedElsewhere { return try merge.set { merge.isChanged($0) } }

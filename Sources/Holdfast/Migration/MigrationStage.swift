@@ -27,7 +27,7 @@ public final class MigrationStage {
   ///
   /// The objects come entity by entity, in the order of their keys. Changes are saved from time to time, and the objects are released, so that
   /// the memory doesn't depend on their number. Don't keep objects from one call of the closure to the next. Traps in the closure of another
-  /// `forEach`.
+  /// `forEach`, and if the former model doesn't have the entity.
   ///
   /// Objects that the closure has deleted, itself or by delete rules, are left out.
   ///
@@ -35,9 +35,10 @@ public final class MigrationStage {
   ///
   /// - Parameters:
   ///   - entityName: The name of the entity in the former model.
-  ///   - count: The number of objects after which changes are saved.
+  ///   - count: The number of objects after which changes are saved. Defaults to 5,000.
   ///   - body: Reads the old object, and sets values of the new one.
-  /// - Throws: The closure's error, and those of saving. ``/HoldfastStore/MigrationError`` with code `cancelled` if the task was cancelled.
+  /// - Throws: The closure's error, those of reading the objects, and those of saving. ``/HoldfastStore/MigrationError`` with code
+  ///   `cancelled` if the task was cancelled.
   public func forEach(
     _ entityName: String, savingEvery count: Int = 5_000, _ body: (_ old: FormerObject, _ new: ManagedObject) throws -> Void
   ) throws {
@@ -151,7 +152,9 @@ public final class MigrationStage {
     if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
   }
 
-  /// The object that an old one became; nil if it was removed. May be a fault, so that no request is sent.
+  /// The object that an old one became; nil if its entity was removed. May be a fault, so that no request is sent.
+  ///
+  /// - Throws: The errors of ``ManagedObjectContext/object(with:)``.
   public func object(for old: FormerObject) throws -> ManagedObject? {
     guard let destination = mapping.destination(of: old.entity.index) else { return nil }
     return try object(mapping.destination.entities[destination], old.key)

@@ -20,7 +20,8 @@ extension PersistentStoreCoordinator {
   ///   - progress: Called from time to time, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/MigrationError``, ``/HoldfastStore/StoreError``, the errors of the plan's closures, and ``PersistenceError`` if
   ///   the objects of a stage can't be saved. The store is unchanged then, or has one of the versions if no stage has code. The code is `locked`
-  ///   while another process or thread migrates the store.
+  ///   while another process or thread migrates the store, `readOnly` if the description is read-only, and `storeReplaced` if another
+  ///   process changed the store while stages with code ran.
   public static func migratePersistentStore(
     _ description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws {

@@ -74,7 +74,7 @@ extension PersistentStoreCoordinator {
   /// program that needs the IDs reads the history; see <doc:HistoryOfSaves>.
   ///
   /// - Parameter limit: The maximum number of saves whose changes wait for a slow reader, each with the IDs of its objects. Defaults to
-  ///   256.
+  ///   256. A number less than 1 counts as 1.
   public func savedChanges(bufferingNewest limit: Int = 256) -> AsyncStream<SavedChanges> { saveListeners.stream(limit) }
 }
 

@@ -150,6 +150,9 @@ extension MappingModel: Codable {
   }
 
   /// Decodes both models and the mappings.
+  ///
+  /// - Throws: `DecodingError`, also if the mappings aren't those of the models; ``ModelError`` or ``MigrationError`` if the models are
+  ///   invalid or can't be mapped.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let source = try container.decode(CodableModel.self, forKey: .source).model

@@ -99,7 +99,7 @@ public final class ManagedObjectModel: Sendable {
 }
 
 extension ManagedObjectModel: Hashable {
-  /// Models are equal if their declarations and version identifiers are equal.
+  /// Models are equal if all arguments of their initializers are: also configurations, composites and fetch request templates.
   public static func == (a: ManagedObjectModel, b: ManagedObjectModel) -> Bool {
     a === b
       || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers && a.configurations == b.configurations

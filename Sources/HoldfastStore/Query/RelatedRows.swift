@@ -45,7 +45,9 @@ public final class RelatedRows: EvaluationSource {
     links[relationship]?[key]
   }
 
-  /// Fetches the rows that other rows reference along the query's relationships.
+  /// Fetches the rows that other rows reference along the query's relationships. Keeps them as long as this object exists.
+  ///
+  /// - Throws: The errors of the reader; ``StoreError`` with code `damaged` if it delivers rows with another layout.
   public func prepare(_ pointers: [RowPointer]) throws {
     for path in relationshipPaths {
       var current = pointers

@@ -39,6 +39,8 @@ public final class ResidualSink: RowSink {
   }
 
   /// Tests, keeps or passes on rows.
+  ///
+  /// - Throws: The errors of ``RelatedRows/prepare(_:)`` and of the next sink.
   public func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let matching = try matching(batch, rows)
     guard let order else { return try pass(batch, matching) }
@@ -47,6 +49,8 @@ public final class ResidualSink: RowSink {
   }
 
   /// Passes on the sorted rows, after the last row has arrived.
+  ///
+  /// - Throws: The errors of the next sink.
   public func finish() throws {
     guard let order else { return }
     let evaluation: any EvaluationSource = source ?? nowhere

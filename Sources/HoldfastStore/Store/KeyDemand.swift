@@ -14,6 +14,8 @@ public struct KeyDemand: Sendable, Hashable, Codable {
 
 extension IncrementalStore {
   /// Reserves keys for new objects of one entity; see ``reserveKeys(_:options:)``.
+  ///
+  /// - Throws: ``StoreError``: the errors of that method, and `damaged` if the store reserves another number of keys.
   public func reserveKeys(entity: EntityIndex, count: Int, options: RequestOptions = .none) throws -> [ObjectKey] {
     let keys = try reserveKeys([KeyDemand(entity: entity, count: count)], options: options)
     guard keys.count == 1, keys[0].count == count else {

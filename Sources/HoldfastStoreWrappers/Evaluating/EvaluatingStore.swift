@@ -57,6 +57,9 @@ public final class EvaluatingStore: ForwardingStore {
   }
 
   /// Reads rows of the store and evaluates a query.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `notOpen` or, if a sum doesn't fit in 64 bits, `unstorableValue`;
+  ///   ``/HoldfastStore/QueryError`` if the plan isn't valid for the model; the errors of the store and the sink.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     guard let model = model.withLock({ $0 }) else {
       throw StoreError(.notOpen, operation: "fetch rows", reason: "The store isn't open. Open it first.")

@@ -32,6 +32,8 @@ public struct HistoryTokens {
   }
 
   /// The token of the last transaction.
+  ///
+  /// - Throws: Errors of reading its time.
   public func current() throws -> StateToken { try token(last) }
 
   /// The token of the last transaction, for the answer to a request that continues after a token.
