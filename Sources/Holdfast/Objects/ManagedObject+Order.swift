@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension ManagedObject {
-  /// The ordered relationship with an index, for accessors of typed subclasses.
+  /// The ordered relationship with an index, for accessors of typed subclasses. Traps if the entity doesn't have it.
   public final func ordered<Destination: ManagedObject>(_ index: Int) -> OrderedToMany<Destination> {
     OrderedToMany(owner: self, index: toManyIndex(index, isOrdered: true))
   }

@@ -6,6 +6,8 @@ extension ManagedObject {
   // MARK: To-one
 
   /// The destination of the to-one relationship in a slot, for accessors of typed subclasses. May be a fault.
+  ///
+  /// Traps if the entity has no to-one relationship in the slot, or if the destination isn't a `Destination`.
   public final func toOne<Destination: ManagedObject>(_ slot: SlotIndex) -> Destination? {
     guard let link = toOneLink(slot) else { return probeDestination() }
     // Optional's map would look up types at run time.
@@ -30,6 +32,8 @@ extension ManagedObject {
   }
 
   /// Sets the to-one relationship in a slot and its inverse, for accessors of typed subclasses.
+  ///
+  /// Traps if the object is of another context or of a wrong entity, or if this context has saved its deletion.
   public final func setToOne(_ slot: SlotIndex, _ target: ManagedObject?) {
     if let link = toOneLink(slot) { set(link, target) }
   }
@@ -153,7 +157,7 @@ extension ManagedObject {
 
   // MARK: To-many
 
-  /// The to-many relationship with an index, for accessors of typed subclasses.
+  /// The to-many relationship with an index, for accessors of typed subclasses. Traps if the entity doesn't have it.
   public final func toMany<Destination: ManagedObject>(_ index: Int) -> ToMany<Destination> {
     ToMany(owner: self, index: toManyIndex(index))
   }

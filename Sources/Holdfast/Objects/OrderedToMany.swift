@@ -6,6 +6,8 @@ import HoldfastStore
 /// at once. The first read sends one store request for all siblings, like ``ToMany``. Objects added from the other side are
 /// appended. Objects being deleted aren't included.
 ///
+/// A position out of range traps. So does adding an object that a ``ToMany`` can't have.
+///
 /// A slice, such as `dog.walks.dropFirst(3)`, keeps its objects: you can delete or move them while you iterate over it.
 ///
 /// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an

@@ -16,6 +16,8 @@ extension ToManyValue {
 /// the change is applied when it is read or saved. They read an object that is a fault if its row contains the link, as in a one-to-many
 /// relationship. Objects being deleted aren't included.
 ///
+/// Adding an object of another context or of a wrong entity traps. So does adding one whose deletion this context has saved.
+///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start, and so do indices.
 public struct ToMany<Destination: ManagedObject>: ToManyValue {
   /// False: the objects have no order.
