@@ -14,7 +14,7 @@ extension RequestOptions {
   /// The operation runs in a task of its own, on a thread outside Swift's cooperative pool. So it runs even if all threads of the pool, and
   /// all that background contexts can have at a time, wait for such operations. If the request is cancelled, or its deadline passes, the task
   /// is cancelled. A cancelled request waits until the task has ended. A request whose deadline has passed doesn't wait any longer, so the
-  /// operation may still be running.
+  /// operation may still be running. The cancellation of the calling task isn't noticed during the wait; see ``RequestCancellation``.
   ///
   /// The call blocks its thread. A background context sends requests from a thread outside Swift's cooperative pool. Other contexts send
   /// them from the thread that uses the context, which can be a thread of the pool.

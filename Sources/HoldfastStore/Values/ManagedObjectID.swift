@@ -131,6 +131,8 @@ extension ManagedObjectID: Codable {
   package static let isStored = CodingUserInfoKey(rawValue: "holdfast.isStored")
 
   /// Decodes an ID from its URI.
+  ///
+  /// - Throws: `DecodingError` if ``init(uriRepresentation:)`` returns nil for it.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let uri = try container.decode(String.self)

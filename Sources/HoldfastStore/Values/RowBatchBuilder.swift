@@ -20,6 +20,8 @@
 /// *Fast*: Call ``beginRow(key:version:)``, then one `append…` method per slot **in slot order**, then ``endRow()``. Values aren't boxed or
 /// checked. The caller guarantees that there is one call per slot, and that it matches the slot's ``CellKind``.
 ///
+/// Appending to a batch of more than 2 GiB traps. A store whose data can have such values checks their sizes before.
+///
 /// Seal the batch when ``isFull`` is true, and continue with the same builder:
 ///
 /// ```swift

@@ -81,7 +81,8 @@ public enum StoreValue: Sendable, Hashable {
 
   /// The value converted to an attribute type, or nil if that isn't possible exactly.
   ///
-  /// Whole numbers of any width and floating-point numbers are converted into each other if nothing is lost.
+  /// Whole numbers of any width, floating-point numbers, and Boolean values as 0 and 1, are converted into each other if nothing is lost.
+  /// Whole numbers also become decimals. Decimals, dates and text keep their types.
   public func converted(to type: AttributeType) -> StoreValue? {
     if fits(type) { return self }
     switch type {

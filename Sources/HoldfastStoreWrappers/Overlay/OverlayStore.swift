@@ -198,8 +198,8 @@ extension StoreDescription {
   ///
   /// - Parameters:
   ///   - base: The other store. It is created if it doesn't exist, unless it is opened read-only. It isn't migrated.
-  ///   - contents: The changes. Defaults to none. Opening throws `alreadyOpen` if another open overlay has them, and `storeReplaced` if they
-  ///     were made to another store.
+  ///   - contents: The changes. Defaults to none. Opening throws `alreadyOpen` if another open overlay has them, and `storeReplaced` if
+  ///     they were made to another store.
   public static func overlay(over base: StoreDescription, contents: OverlayContents = OverlayContents()) -> StoreDescription {
     // Not the path of the file below, which isn't the overlay's to remove or replace.
     let location = base.location.map { StoreLocation.named($0.description) }
