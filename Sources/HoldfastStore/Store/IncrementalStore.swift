@@ -17,7 +17,9 @@
 ///   without its row would appear to have no values.
 /// - **Q3**: After such an error, the view and the store still answer other requests.
 ///
-/// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
+/// Requirements throw ``StoreError``. The coordinator wraps any other error in one. *Errors* lists the codes that a requirement adds to
+/// these, with which every request may end without effect: `notOpen`, `failed`, `notPermitted`, `storeReplaced`, `connectionLost` and
+/// `general`.
 public protocol IncrementalStore: AnyObject, Sendable {
   /// The operations that the store performs itself; see ``StoreCapabilities``.
   ///
@@ -56,8 +58,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: No other request to this store runs. Any process may be opening the same location.
   ///
-  /// *Errors*: ``StoreError`` with the codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`,
-  /// `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
+  /// *Errors*: `notFound`, `invalidPath`, `notAStore`, `newerFormat`, `damaged`, `wrongType`, `unsafeSchema`, `tooLarge`,
+  /// `incompatibleModel`, `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
   func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata
 
   /// Closes the store and releases its resources. Ends all open read views.
@@ -80,7 +82,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: Any number of threads, while saves run. A view may be used by several threads, one after the other.
   ///
-  /// *Errors*: `tooManyReadViews`, `inputOutput`, `notOpen`, `locked`, `cancelled`, `timedOut`.
+  /// *Errors*: `tooManyReadViews`, `inputOutput`, `locked`, `cancelled`, `timedOut`.
   func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView
 
   /// Delivers the rows that a plan selects.
@@ -104,7 +106,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `locked`, `cancelled`, `timedOut`; `unstorableValue` if a sum doesn't
+  /// fit. Errors thrown by the sink are rethrown.
   ///
   /// A plan can be within the capabilities and still contain values that the store can't process. The store then throws
   /// `unsupportedRequest` before it delivers a row. The framework sends a simpler plan and evaluates the rest itself.
@@ -118,7 +121,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: As ``fetch(_:in:options:into:)``. Rule **F7** holds for this sink, too.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `locked`, `cancelled`, `timedOut`. Errors thrown by the sink are
+  /// rethrown.
   func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
   /// Returns the destination objects of a to-many relationship.
@@ -135,8 +139,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: As ``fetch(_:in:options:into:)``.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`, `timedOut`. `tooLarge` means that the answer exceeds a limit of the
-  /// store. The framework then divides the sources among smaller requests.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `locked`, `cancelled`, `timedOut`. `tooLarge` means that the answer exceeds a limit
+  /// of the store. The framework then divides the sources among smaller requests.
   func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer
 
   /// Reserves keys for new objects.
@@ -152,7 +156,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// A store whose keys reach 2^56 can't share a coordinator with other stores.
   ///
-  /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `cancelled`, `timedOut`.
+  /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `cancelled`, `timedOut`; `unstorableValue` if there are no more keys.
   func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]]
 
   /// Prepares a save: performs every step that can fail before the commit.
@@ -182,7 +186,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// The options also apply to the commit.
   ///
-  /// *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`, `cancelled`, `timedOut`.
+  /// *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`, `cancelled`,
+  /// `timedOut`; `unsupportedRequest` for objects of an entity that the store has no place for.
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave
 
   /// Replaces the user metadata.
@@ -279,7 +284,7 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// saves are prepared or committed in between.
   ///
   /// *Errors*
-  /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`, `cancelled`: Nothing was saved.
+  /// - `inputOutput`, `diskFull`, `locked`, `storeReplaced`, `connectionLost`, `timedOut`, `cancelled`: Nothing was saved.
   /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
   /// - `durabilityUnknown`: The save took effect and **S8** holds, but the disk didn't confirm it.
   /// - `outcomeUnknown`: The save may have taken effect, and can't be undone. If the store can find out later, it answers

@@ -83,7 +83,7 @@ public struct StoreError: Error, Sendable {
     public static let cancelled = Code(rawValue: "cancelled")
     /// The store doesn't keep the requested state, or the history after it, anymore.
     public static let stateUnavailable = Code(rawValue: "stateUnavailable")
-    /// A previous failure made the store unusable until it is reopened.
+    /// The store can't be used, or not until it is reopened. For example, the process was forked after the store was opened.
     public static let failed = Code(rawValue: "failed")
   }
 
