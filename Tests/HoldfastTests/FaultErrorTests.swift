@@ -130,6 +130,17 @@ import Testing
     #expect(try scene.fido.value(forKey: "age") == .int16(3))
   }
 
+  @Test(arguments: TestStore.allCases) func committedValuesOfAnUnreadableObjectThrowTheError(_ store: TestStore) throws {
+    let scene = try scene(store)
+    scene.failNextRead()
+    #expect(throws: StoreError.self) { try scene.fido.committedValues() }
+    scene.failing.clear()
+    // No value was returned, so nothing needs to be acknowledged.
+    scene.rex.age = 6
+    try scene.context.save()
+    #expect(try scene.fido.committedValues(forKeys: ["age"]) == ["age": .int16(3)])
+  }
+
   @Test(arguments: TestStore.allCases) func valuesAtTheEndOfAPathThrowTheErrorOfEachStep(_ store: TestStore) throws {
     let scene = try scene(store)
     scene.failing.fail(.relationships, with: Self.busy)

@@ -311,13 +311,17 @@ extension ManagedObject {
   /// reads one file for each external value.
   ///
   /// - Parameter keys: The names of the properties. Defaults to all.
-  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` if an external file can't be
-  ///   read.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``, or ``PersistenceError/Code/missingStore`` if the
+  ///   object's store was removed; ``/HoldfastStore/StoreError`` if the object, a destination or an external file can't be read.
   public final func committedValues(forKeys keys: [String]? = nil) throws -> [String: StoreValue] {
-    var values: [String: StoreValue] = [:]
-    if isInserted { return values }
-    _ = readRow
+    if isInserted { return [:] }
     let slots = try (keys ?? entity.slots.map(\.name)).map { ($0, try slot(forKey: $0)) }
+    return try context.throwingFaultErrors { try committedValues(of: slots) }
+  }
+
+  private func committedValues(of slots: [(String, SlotIndex)]) throws -> [String: StoreValue] {
+    var values: [String: StoreValue] = [:]
+    _ = readRow
     for (key, slot) in slots {
       guard let committed = committedRow else { return values }
       guard let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) else {
