@@ -42,11 +42,11 @@ extension ManagedObject {
   /// Returns the value of the transformable attribute in a slot; nil when it has none.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/transformationFailed`` when the transformer fails, isn't registered, or
-  ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the value's external file can't be
-  ///   read.
+  ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the object or the value's external
+  ///   file can't be read.
   public final func transformableValue<Value>(_ slot: SlotIndex, as type: Value.Type = Value.self) throws -> Value? {
     checkSlot(slot, .transformable)
-    let row = row(for: slot)
+    let row = try isFault ? context.throwingFaultErrors { self.row(for: slot) } : self.row(for: slot)
     guard row.isPresent(slot) else { return nil }
     let transformer = try transformer(slot)
     guard case .data(let bytes) = try attributeValue(slot, row) else { return nil }

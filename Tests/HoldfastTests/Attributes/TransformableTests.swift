@@ -80,6 +80,22 @@ import Testing
     #expect(try reopened(place).value(forKey: "colour") == .data(Data([1, 2, 3, 4])))
   }
 
+  @Test(arguments: TestStore.allCases) func theValueOfAnUnreadableObjectThrowsTheErrorOfTheStore(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), first = try place.context()
+    let saved = first.spot("A")
+    saved.colour = Self.red
+    try first.save()
+    let id = saved.objectID
+    let (context, failing) = try place.faulty()
+    let spot = try #require(context.object(with: id) as? Spot)
+    for call in [FaultInjectingStore.Call.rows, .beginRead] {
+      failing.fail(call, with: StoreError(.locked, operation: "read", reason: "The test says so.", isRetryable: true))
+    }
+    #expect(throws: StoreError.self) { try spot.transformableValue(Spot.Slot.colour, as: Colour.self) }
+    failing.clear()
+    #expect(try context.faultError == nil && spot.transformableValue(Spot.Slot.colour, as: Colour.self) == Self.red)
+  }
+
   @Test func aTransformerIsAskedForItsOwnTypeOnly() throws {
     let context = try TestStore.memory.makeAtlas().context()
     let spot = context.spot("A")
