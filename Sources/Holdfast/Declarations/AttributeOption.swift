@@ -40,7 +40,7 @@ public struct AttributeOption: Sendable {
     AttributeOption { $0.description.validation.regularExpression = expression }
   }
 
-  /// Bytes that stores may keep in separate files.
+  /// Bytes that stores may keep in separate files. Has no effect on elements of composite attributes.
   public static var external: AttributeOption { AttributeOption { $0.description.allowsExternalBinaryDataStorage = true } }
 
   /// A value that each save computes from an expression, such as `"now()"`. Those with names can be written as key paths instead, such as

@@ -30,7 +30,7 @@ public struct AttributeDescription: Sendable, Hashable {
   public var valueTransformerName: String?
   /// The Swift or Objective-C class name of a transformable attribute's values, for generated code.
   public var valueClassName: String?
-  /// Whether a store may keep large values in external files. Part of the version hash.
+  /// Whether a store may keep large values in external files. Part of the version hash. Has no effect on elements of composites.
   public var allowsExternalBinaryDataStorage: Bool
   /// Whether the history keeps the last value of deleted objects. Part of the version hash.
   public var preservesValueInHistoryOnDeletion: Bool
