@@ -65,7 +65,7 @@ struct ConflictResolution {
     let rows: [RowPointer?] = [object.row, current.pointer]
     return context.graph.pairs[object.flags.entityIndex].flatMap { link in
       rows.compactMap { row -> ManagedObject? in
-        guard let row, row.isPresent(link.slot), let partner = context.registered(link.destination, row.key(link.slot)) else { return nil }
+        guard let key = row?.destinationKey(link.slot), let partner = context.registered(link.destination, key) else { return nil }
         return partner.isInserted || partner.isDeleted || context.merging.isLocked(partner) ? nil : partner
       }
     }
@@ -160,8 +160,7 @@ extension ManagedObject {
         continue
       }
       let destination = relationship.destinationIndex
-      let id =
-        row.isPresent(slot) ? context.registered(destination, row.key(slot))?.id ?? context.objectID(destination, row.key(slot)) : nil
+      let id = row.destinationKey(slot).map { context.registered(destination, $0)?.id ?? context.objectID(destination, $0) }
       values[relationship.name] = id.map { .objectID($0) } ?? .null
     }
     return values

@@ -22,9 +22,9 @@ extension ContextCore {
     for relationship in object.entity.relationships where !relationship.isToMany {
       let slot = relationship.slot, link = object.plan.toOne[slot]
       guard link.hasInverse else { continue }
-      let keys = [base, stored].map { row in row.flatMap { $0.isPresent(slot) ? $0.key(slot) : nil } }
-      if keys[0] == keys[1] { continue }
-      for case let key? in keys {
+      let (former, now) = (base.destinationKey(slot), stored?.destinationKey(slot))
+      if former == now { continue }
+      for case let key? in [former, now] {
         guard let owner = registeredOwner(link.destination, key), owner !== object, !owner.isInserted else { continue }
         if link.inverseSlot >= 0 {
           refreshUnchanged(owner)
@@ -111,8 +111,8 @@ extension ContextCore {
     for other in changes.objects where other.flags.contains(.hasPrivateRow) && !other.isDeleted {
       guard let base = other.committedRow, let row = other.row else { continue }
       for relationship in other.entity.relationships where !relationship.isToMany {
-        guard base.isPresent(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
-          let object = registeredOwner(relationship.destinationIndex, base.key(relationship.slot)), undeleted.contains(object)
+        guard let key = base.destinationKey(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
+          let object = registeredOwner(relationship.destinationIndex, key), undeleted.contains(object)
         else { continue }
         if row.isPresent(relationship.slot) {
           // The program has given it another destination after the reference was cleared.
@@ -126,7 +126,7 @@ extension ContextCore {
         }
         // The program may have removed the link before it deleted the object.
         if inverse.isToMany, object.toMany?[inverse.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true { continue }
-        other.writableRow().set(relationship.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
+        other.writableRow().setDestination(object.objectKey, in: relationship.slot)
       }
     }
     for object in objects { setUnsavedLinksAgain(to: object) }
@@ -141,7 +141,7 @@ extension ContextCore {
       for key in states[relationship.toManyIndex].added {
         guard let other = registeredOwner(link.destination, key), !other.isDeleted, let row = other.row else { continue }
         if !row.isPresent(link.inverseSlot) {
-          other.writableRow().set(link.inverseSlot, cell: UInt64(bitPattern: object.objectKey.rawValue))
+          other.writableRow().setDestination(object.objectKey, in: link.inverseSlot)
         } else if row.key(link.inverseSlot) != object.objectKey {
           object.recordRemoval(relationship.toManyIndex, key, isUnsaved: true)
         }

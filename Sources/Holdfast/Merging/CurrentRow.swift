@@ -42,8 +42,9 @@ extension ContextCore {
     for row in rows {
       let entity = row.group.entity
       if isDeleted(entity, row.pointer.key) { found[entity, default: []].insert(row.pointer.key) }
-      for relationship in entities[entity].relationships where !relationship.isToMany && row.pointer.isPresent(relationship.slot) {
-        let key = row.pointer.key(relationship.slot), destination = relationship.destinationIndex
+      for relationship in entities[entity].relationships where !relationship.isToMany {
+        guard let key = row.pointer.destinationKey(relationship.slot) else { continue }
+        let destination = relationship.destinationIndex
         if isDeleted(destination, key), registered(destination, key) == nil { referenced[destination, default: []].insert(key) }
       }
     }

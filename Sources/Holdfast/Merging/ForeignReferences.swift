@@ -57,8 +57,8 @@ extension ManagedObject {
       }
       // A destination can be added to a list that isn't in memory.
       if !relationship.isTransient, let toMany { for key in toMany[relationship.toManyIndex].added { body(key) } }
-    } else if let row, row.isPresent(relationship.slot) {
-      body(row.key(relationship.slot))
+    } else if let key = row?.destinationKey(relationship.slot) {
+      body(key)
     }
   }
 }

@@ -67,7 +67,7 @@ struct ObjectLinks {
       return owner.knows(object.objectKey, relationship)
         || !relationship.isTransient && owner.toMany?[relationship.toManyIndex].isRecorded(object.objectKey, isAddition: true) == true
     }
-    return owner.row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == object.objectKey } ?? false
+    return owner.row?.references(object.objectKey, in: relationship.slot) == true
   }
 
   /// Removes the links.

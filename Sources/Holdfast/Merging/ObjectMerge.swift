@@ -123,7 +123,7 @@ struct ObjectMerge {
   /// Clears a restored link of a former partner, unless the stored row has the link, too. An object that was deleted has none.
   private func takeBackUnlessStored(_ link: PartnerLink) {
     guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship), let row = link.owner.row else { return }
-    let slot = link.relationship.slot, leadsHere = row.isPresent(slot) && row.key(slot) == object.objectKey
+    let slot = link.relationship.slot, leadsHere = row.references(object.objectKey, in: slot)
     let isStored = !object.flags.contains(.detached) && object.toOne(inverse) === link.owner
     if leadsHere && !isStored { link.owner.writableRow().setNull(slot) }
   }
@@ -146,8 +146,8 @@ struct ObjectMerge {
   var changedPartners: [ManagedObjectID] {
     guard let base = object.committedRow, let current else { return [] }
     return context.graph.pairs[object.flags.entityIndex].flatMap { link -> [ManagedObjectID] in
-      let keys = [base, current.pointer].map { row -> ObjectKey? in row.isPresent(link.slot) ? row.key(link.slot) : nil }
-      return keys[0] == keys[1] ? [] : keys.compactMap(\.self).map { context.objectID(link.destination, $0) }
+      let (former, now) = (base.destinationKey(link.slot), current.pointer.destinationKey(link.slot))
+      return former == now ? [] : [former, now].compactMap(\.self).map { context.objectID(link.destination, $0) }
     }
   }
 
@@ -179,9 +179,7 @@ struct ObjectMerge {
     return object.entity.relationships.flatMap { relationship -> [ManagedObject] in
       guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }
       // The undoing of its own or another object's deletion restores the former destination.
-      let former = object.committedRow.flatMap { row in
-        row.isPresent(relationship.slot) ? context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot)) : nil
-      }
+      let former = formerPartner(of: object, relationship)
       return [object.toOne(relationship), former].compactMap(\.self).filter { !$0.isInserted && !$0.isDeleted }
     }
   }
@@ -252,9 +250,9 @@ struct ObjectMerge {
   private func linksToRestore(_ merged: Set<ManagedObject>) -> [PartnerLink] {
     object.entity.relationships.compactMap { relationship in
       // The partner needn't be in the context yet: restoring the link makes it.
-      guard !relationship.isToMany, isChanged(relationship.slot), let row = object.committedRow, row.isPresent(relationship.slot),
+      guard !relationship.isToMany, isChanged(relationship.slot), let key = object.committedRow?.destinationKey(relationship.slot),
         let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany,
-        let partner = context.formerTarget(relationship.destinationIndex, row.key(relationship.slot)),
+        let partner = context.formerTarget(relationship.destinationIndex, key),
         !partner.isDeleted, !merged.contains(partner)
       else { return nil }
       return PartnerLink(owner: partner, relationship: inverse, destination: object)
@@ -275,13 +273,12 @@ struct ObjectMerge {
   /// Whether a row of the object references the owner of a list.
   private func isLinked(_ row: RowPointer, _ link: PartnerLink) -> Bool {
     guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship) else { return false }
-    return row.isPresent(inverse.slot) && row.key(inverse.slot) == link.owner.objectKey
+    return row.references(link.owner.objectKey, in: inverse.slot)
   }
 
   /// The destination of a to-one relationship at the last read or save, if it is in the context.
   private func formerPartner(of owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
-    guard let row = owner.committedRow, row.isPresent(relationship.slot) else { return nil }
-    return context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))
+    owner.committedRow?.destinationKey(relationship.slot).flatMap { context.registeredOwner(relationship.destinationIndex, $0) }
   }
 
   private func attributesToKeep(_ stored: RowPointer) -> [SlotIndex] {

@@ -160,8 +160,7 @@ extension ContextCore {
 
   private func keys(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     if relationship.isToMany { return object.targets(relationship.toManyIndex).withKeys { Array($0) } }
-    let row = object.readRow
-    return row.isPresent(relationship.slot) ? [row.key(relationship.slot)] : []
+    return object.readRow.destinationKey(relationship.slot).map { [$0] } ?? []
   }
 
   /// The IDs of the objects that aren't being deleted, including new ones.
@@ -201,7 +200,7 @@ extension ContextCore {
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
     guard let row = presentRow(target) else { return }
-    if row.isPresent(inverse.slot), row.key(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
+    if row.references(object.objectKey, in: inverse.slot) { target.writableRow().setNull(inverse.slot) }
   }
 
   /// Whether the row of an object requires an object that is being deleted, and whose delete rules have been applied.
@@ -233,9 +232,7 @@ extension ContextCore {
   }
 
   private func deletedOwner(in row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
-    guard row.isPresent(relationship.slot), let owner = registered(relationship.destinationIndex, row.key(relationship.slot)) else {
-      return nil
-    }
+    guard let key = row.destinationKey(relationship.slot), let owner = registered(relationship.destinationIndex, key) else { return nil }
     return owner.flags.isSuperset(of: [.deleted, .propagated]) ? owner : nil
   }
 

@@ -57,7 +57,7 @@ extension ContextCore {
     where object.flags.contains(.hasPrivateRow) && object.flags.isDisjoint(with: [.deleted, .detached])
       && family.contains(object.flags.entityIndex)
     {
-      guard let row = object.row, row.isPresent(slot), let destination = registered(relationship.destinationIndex, row.key(slot)),
+      guard let key = object.row?.destinationKey(slot), let destination = registered(relationship.destinationIndex, key),
         destination.isInserted && destination.isDeleted
       else { continue }
       object.writableRow().setNull(slot)
@@ -244,8 +244,8 @@ final class ContextRows: EvaluationSource {
   private func isRead(_ row: RowPointer, _ path: RelationshipPath) -> Bool {
     var row = row
     for relationship in path.relationships {
-      guard row.isPresent(relationship.slot) else { return true }
-      guard let next = context.registeredOwner(relationship.destinationIndex, row.key(relationship.slot))?.row else { return false }
+      guard let key = row.destinationKey(relationship.slot) else { return true }
+      guard let next = context.registeredOwner(relationship.destinationIndex, key)?.row else { return false }
       row = next
     }
     return true

@@ -126,12 +126,14 @@ extension ContextCore {
   /// changed the link between the reads of the two ends, and the partner's row is as that one has left it.
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
-    let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
+    let key = committed.destinationKey(relationship.slot)
     let former = key.flatMap { formerTarget(relationship.destinationIndex, $0) }, current = object.toOne(relationship)
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
-    if let key, let former, let inverse, !inverse.isToMany, !isLinked(object.row, relationship, key), !wasLinked(former, inverse, object) {
+    if let key, let former, let inverse, !inverse.isToMany, object.row?.references(key, in: relationship.slot) != true,
+      !wasLinked(former, inverse, object)
+    {
       object.setToOne(relationship, nil)
-      return object.writableRow().set(relationship.slot, cell: UInt64(bitPattern: key.rawValue))
+      return object.writableRow().setDestination(key, in: relationship.slot)
     }
     keepingPlaces(of: former, inverse) { object.setToOne(relationship, former) }
     for owner in [former, current] { forget(object, in: owner, inverse) }
@@ -141,11 +143,7 @@ extension ContextCore {
   private func wasLinked(_ partner: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ object: ManagedObject) -> Bool {
     // One that is inserted again has no saved row.
     if partner.isInserted { return true }
-    return presentRow(partner) != nil && isLinked(partner.committedRow, relationship, object.objectKey)
-  }
-
-  private func isLinked(_ row: RowPointer?, _ relationship: ManagedObjectModel.Relationship, _ key: ObjectKey) -> Bool {
-    row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == key } ?? false
+    return presentRow(partner) != nil && partner.committedRow?.references(object.objectKey, in: relationship.slot) == true
   }
 
   /// Removes the record of a link whose other end was reverted. Reverting that record would add or remove the link a second time.
@@ -225,8 +223,7 @@ extension ContextCore {
     guard let row = object.row else { return }
     for relationship in object.entity.relationships where !relationship.isToMany {
       let link = object.plan.toOne[relationship.slot], index = Int(link.inverseToManyIndex)
-      func key(_ row: RowPointer) -> ObjectKey? { row.isPresent(link.slot) ? row.key(link.slot) : nil }
-      let (now, before, stored) = (key(row), key(committed), key(fresh))
+      let (now, before, stored) = (row.destinationKey(link.slot), committed.destinationKey(link.slot), fresh.destinationKey(link.slot))
       if index < 0 || now == before || stored == before { continue }
       if let before, let owner = registeredOwner(link.destination, before), let states = owner.toMany,
         states[index].forget(object.objectKey)
