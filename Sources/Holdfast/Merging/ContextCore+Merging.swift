@@ -206,20 +206,12 @@ extension ContextCore {
 
   /// Makes an object that this context inserts again an update of the row that another context has inserted before it.
   func update(_ object: ManagedObject, on current: CurrentRow) {
-    let layout = object.entity.layout
     // In the order that the context has given them.
     var added: [[ObjectKey]] = []
     if let states = object.toMany { added = (0..<object.plan.toManyCount).map { states[$0].keys } }
-    if let own = object.row {
-      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: pool)
-      for slot in layout.slots { merged.copy(slot, of: own, layout, in: pool) }
-      object.dropPrivateRow(merged.pointer)
-      object.flags.insert(.hasPrivateRow)
-    }
-    object.owner = current.group
-    object.position = UInt32(truncatingIfNeeded: current.position)
+    rebase(object, on: current, keeping: object.entity.layout.slots)
     object.flags.remove(.inserted)
-    object.flags.formUnion([.ownedByGroup, .updated])
+    object.flags.insert(.updated)
     forgetLinks(object)
     for (index, keys) in added.enumerated() { for key in keys { _ = object.toManyStates()[index].add(key, isNew: false) } }
   }

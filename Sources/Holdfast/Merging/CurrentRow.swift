@@ -79,4 +79,16 @@ extension ContextCore {
 
   /// Gives an object its stored row. The object keeps no changes of its own.
   func attach(_ object: ManagedObject, _ current: CurrentRow) { attach(object, current.pointer, current.group, current.position) }
+
+  /// Gives an object a row of its own that is based on its stored row. It keeps the values of some slots. A fault stays one.
+  func rebase(_ object: ManagedObject, on current: CurrentRow, keeping slots: some Sequence<SlotIndex>) {
+    if let own = object.row {
+      let layout = object.entity.layout
+      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: pool)
+      for slot in slots { merged.copy(slot, of: own, layout, in: pool) }
+      object.dropPrivateRow(merged.pointer)
+      object.flags.insert(.hasPrivateRow)
+    }
+    object.joinGroup(current.group, at: current.position)
+  }
 }

@@ -288,18 +288,12 @@ struct ObjectMerge {
 
   /// Makes a stored row the object's row, except for some of its slots.
   private func setRow(_ current: CurrentRow, keeping slots: [SlotIndex]) {
-    let layout = object.entity.layout
-    if let own = object.row, !slots.isEmpty {
-      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: context.pool)
-      for slot in slots { merged.copy(slot, of: own, layout, in: context.pool) }
-      object.dropPrivateRow(merged.pointer)
-      object.flags.insert(.hasPrivateRow)
+    if object.row != nil && !slots.isEmpty {
+      context.rebase(object, on: current, keeping: slots)
     } else {
       object.dropPrivateRow(current.pointer)
+      object.joinGroup(current.group, at: current.position)
     }
-    object.owner = current.group
-    object.position = UInt32(truncatingIfNeeded: current.position)
-    object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
   }
 }

@@ -197,24 +197,19 @@ extension ContextCore {
   ///
   /// - Parameter row: The row; nil to read it.
   private func merge(_ object: ManagedObject, _ row: CurrentRow?) throws {
-    let entity = object.flags.entityIndex
     guard let current = try row ?? rows(toMergeInto: [object])[ObjectIdentifier(object)] else {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
-    let fresh = current.pointer
     if bound.awakensObjects { noteFulfilment(object) }
-    if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
-      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh, in: pool)
-      copyChanges(from: base, since: committed, to: &merged, entities[entity].layout)
-      moveRecords(of: object, committed, fresh)
-      PrivateRow(existing: base).destroy(in: pool)
-      object.row = merged.pointer
+    if let own = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
+      let kinds = object.entity.layout.kinds
+      let changed = object.entity.layout.slots.filter { own.differs(from: committed, $0, kinds[$0]) }
+      moveRecords(of: object, committed, current.pointer)
+      rebase(object, on: current, keeping: changed)
     } else {
-      object.row = fresh
+      object.row = current.pointer
+      object.joinGroup(current.group, at: current.position)
     }
-    object.owner = current.group
-    object.position = UInt32(truncatingIfNeeded: current.position)
-    object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
   }
 
@@ -276,10 +271,6 @@ extension ContextCore {
     }
     list.replaceOrder(by: known.filter(list.contains) + now.filter { !before.contains($0) })
     states[index].noteMove()
-  }
-
-  private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
-    for slot in layout.slots where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout, in: pool) }
   }
 }
 

@@ -188,9 +188,7 @@ import Synchronization
     assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
     if bound.awakensObjects { noteFulfilment(object) }
     object.row = row
-    object.owner = group
-    object.position = UInt32(truncatingIfNeeded: position)
-    object.flags.insert(.ownedByGroup)
+    object.joinGroup(group, at: position)
     object.flags.remove(.inaccessible)
   }
 

@@ -186,6 +186,15 @@ final class RowGroup {
   }
 }
 
+extension ManagedObject {
+  /// Makes the object a member of the group that contains its row.
+  @inline(__always) final func joinGroup(_ group: RowGroup, at position: Int) {
+    owner = group
+    self.position = UInt32(truncatingIfNeeded: position)
+    flags.insert(.ownedByGroup)
+  }
+}
+
 /// The objects that were loaded together with a fault. Reading the fault's row also reads theirs. Confined to a context.
 final class FaultSiblings {
   /// The index of the objects' entity.
