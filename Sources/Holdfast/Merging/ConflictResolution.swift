@@ -51,7 +51,7 @@ struct ConflictResolution {
     let found = Set(objects.flatMap { partners(of: $0, rows[ObjectIdentifier($0)]) }).subtracting(objects)
     if found.isEmpty { return [] }
     let stored = try context.currentRows(of: found)
-    return try found.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }.compactMap { partner in
+    return try found.sortedByKey().compactMap { partner in
       guard let current = stored[ObjectIdentifier(partner)], partner.isOutdated(by: current.pointer) else { return nil }
       return ObjectMerge(partner, current, try resolution(of: partner, current))
     }

@@ -72,8 +72,7 @@ struct ConstraintRound {
         && context.store(of: object, in: stores) === store
     }
     // In the order of the request, in which stores let the first of several objects have a value.
-    let saved = changed.filter { !$0.isInserted }.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
-    for object in saved { round.addChanged(object) }
+    for object in changed.filter({ !$0.isInserted }).sortedByKey() { round.addChanged(object) }
     if round.duplicates.isEmpty { for object in changed where object.isInserted { round.addNew(object) } }
     return round.duplicates
   }

@@ -105,9 +105,7 @@ extension ContextCore {
   ///
   /// - Returns: The merged objects. The others stay as they are.
   private func merge(_ changed: Set<ManagedObject>, deleted: Set<ManagedObject>) throws -> [ManagedObject] {
-    let objects = changed.union(deleted).filter { !$0.isInserted }.sorted {
-      ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey)
-    }
+    let objects = changed.union(deleted).filter { !$0.isInserted }.sortedByKey()
     if objects.isEmpty { return [] }
     let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: merging.policy, error: .unmerged)
     var kept: Set<ManagedObject> = []
@@ -262,9 +260,7 @@ extension ContextCore {
 
   /// Makes all lists of objects be read again.
   private func forgetLists(of owners: Set<ManagedObject>) throws {
-    // In the same order in each run.
-    let sorted = owners.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
-    for owner in sorted where !owner.isInserted && !owner.flags.contains(.detached) && owner.row != nil {
+    for owner in owners.sortedByKey() where !owner.isInserted && !owner.flags.contains(.detached) && owner.row != nil {
       for index in 0..<owner.plan.toManyCount { try forgetList(of: owner, index) }
     }
   }

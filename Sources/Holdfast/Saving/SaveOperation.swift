@@ -309,7 +309,7 @@ final class SaveOperation {
     let compared = written + context.merging.locked.union(partners).filter { $0.isLockable && !$0.isUpdated }
     let rows = try context.currentRows(of: compared)
     return compared.filter { object in rows[ObjectIdentifier(object)].map { object.isOutdated(by: $0.pointer) } ?? true }
-      .sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
+      .sortedByKey()
   }
 
   /// Whether the save compares the version of a fault whose links changed, or counts its destinations.

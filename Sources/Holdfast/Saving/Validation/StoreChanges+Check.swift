@@ -79,7 +79,7 @@ extension StoreChanges {
 
   /// The changed objects in the order of the request. Stores that check uniqueness let the first of them have a value.
   private var changedInOrder: [ManagedObject] {
-    updated.filter(\.changesItsRow).sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
+    updated.filter(\.changesItsRow).sortedByKey()
   }
 
   /// With more values, one request for all rows usually takes less time than one for each value.
