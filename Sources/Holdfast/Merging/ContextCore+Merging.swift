@@ -162,6 +162,11 @@ extension ContextCore {
   /// Removes an object that the other side deleted, without its changes. ``noteDeletedElsewhere(_:)`` was called before.
   func removeDeletedElsewhere(_ object: ManagedObject, _ lists: inout Set<OwnedList>) {
     findLists(of: object, losing: object.committedRow, for: nil, &lists)
+    removeFromGraph(object)
+  }
+
+  /// Removes an object and its changes, because the store has deleted it, or another object represents it from now on.
+  func removeFromGraph(_ object: ManagedObject) {
     observers?.noteRemoval(object)
     changes.forgetRefusedValues(object)
     detach(object)
@@ -248,7 +253,7 @@ extension ContextCore {
   private func forgetLostLinks(of object: ManagedObject) throws {
     for index in 0..<object.plan.toManyCount {
       let link = object.plan.toMany[index]
-      guard link.hasInverse, object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
+      guard link.hasInverse, object.hasRead(index) else { continue }
       let added = Set(object.toMany?[index].added ?? [])
       for key in object.targets(index).withKeys({ Array($0) }) where !added.contains(key) {
         guard let partner = registeredOwner(link.destination, key), !partner.isInserted else { continue }

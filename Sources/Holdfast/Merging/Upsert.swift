@@ -50,7 +50,7 @@ struct Upsert {
     }
     if remaining !== object {
       copyTransients(to: remaining, resolution)
-      leave()
+      context.removeFromGraph(object)
     }
     for destination in links.destinationsWithoutInverse { references.note(remaining, referencing: destination) }
     guard case .values(let chosen) = resolution else { return }
@@ -112,14 +112,5 @@ struct Upsert {
     object.flags.remove(.inserted)
     object.flags.insert(.updated)
     return object
-  }
-
-  /// Removes the new object, which another object represents from now on.
-  private func leave() {
-    context.observers?.noteRemoval(object)
-    context.changes.forgetRefusedValues(object)
-    context.detach(object)
-    object.flags.insert(.inaccessible)
-    object.flags.subtract([.inserted, .updated, .deleted, .noted, .propagated])
   }
 }

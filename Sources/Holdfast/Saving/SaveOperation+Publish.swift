@@ -215,7 +215,7 @@ extension SaveOperation {
     let owner = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
     let index = relationship.toManyIndex
     for object in context.registry.objects(changes.entity) {
-      guard object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
+      guard object.hasRead(index) else { continue }
       let keys = object.targets(index).withKeys { Array($0) }
       let lost = keys.filter { key in
         // An object that was added again since the save was sent stays.
