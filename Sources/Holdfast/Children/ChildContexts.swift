@@ -352,7 +352,7 @@ extension ManagedObject {
   private func state(of row: RowPointer?, isSaved: Bool) -> Int {
     var hasher = Hasher()
     if let row {
-      let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+      let kinds = entity.layout.kinds, derived = context.graph.derivedSlots(flags.entityIndex)
       for slot in entity.layout.slots where row.isPresent(slot) && !derived.contains(slot) {
         hasher.combine(slot.rawValue)
         if kinds[slot] == .bytes { hasher.combine(bytes: row.bytes(slot)) } else { hasher.combine(row.integer(slot)) }

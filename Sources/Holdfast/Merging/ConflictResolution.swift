@@ -89,7 +89,7 @@ struct ConflictResolution {
   /// Throws if a deleted object can't be inserted again with all its values, or not now.
   private func checkInsertable(_ object: ManagedObject) throws {
     guard let row = object.row, !object.isInaccessible else { throw error }
-    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    let derived = context.graph.derivedSlots(object.flags.entityIndex)
     // The store removes the external files of a deleted object. The save computes derived values again.
     for slot in object.entity.layout.slots where row.isExternal(slot, object.entity.layout) && !derived.contains(slot) {
       do { _ = try object.attributeValue(slot, row) } catch let error as StoreError
@@ -151,7 +151,7 @@ extension MergeConflict {
 extension ManagedObject {
   /// The attributes and to-one relationships of a row of this object by name, without derived attributes.
   fileprivate final func mergeValues(_ row: RowPointer) throws -> [String: StoreValue] {
-    let derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+    let derived = context.graph.derivedSlots(flags.entityIndex)
     var values: [String: StoreValue] = [:]
     for slot in entity.slotIndexes where !derived.contains(slot) {
       guard let relationship = entity.relationship(inSlot: slot) else {

@@ -324,7 +324,7 @@ extension ManagedObject {
     guard let base = committedRow else { return false }
     if stored.version != 0 || base.version != 0 { return stored.version != base.version }
     // As in a save: derived values change without a new version.
-    return !base.hasSameValues(as: stored, entity.layout, butFor: context.graph.derivations?.slots[flags.entityIndex] ?? [])
+    return !base.hasSameValues(as: stored, entity.layout, butFor: context.graph.derivedSlots(flags.entityIndex))
   }
 
   /// Whether a property has changed both here and in the stored row, to different values, or the object is being deleted.
@@ -333,7 +333,7 @@ extension ManagedObject {
   fileprivate final func overlaps(_ stored: RowPointer) -> Bool {
     guard !isDeleted, let row, let base = committedRow else { return isDeleted }
     if let toMany, (0..<plan.toManyCount).contains(where: { toMany[$0].isMoved }) { return true }
-    let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+    let kinds = entity.layout.kinds, derived = context.graph.derivedSlots(flags.entityIndex)
     return entity.layout.slots.contains { slot in
       row.differs(from: base, slot, kinds[slot]) && stored.hasOtherValue(than: base, slot, kinds[slot])
         && row.hasOtherValue(than: stored, slot, kinds[slot]) && !derived.contains(slot)

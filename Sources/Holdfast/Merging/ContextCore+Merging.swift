@@ -181,7 +181,7 @@ extension ContextCore {
     guard let row = object.row else { return }
     let layout = object.entity.layout, plan = object.plan
     // The store removes the external files of a deleted object.
-    let external = layout.slots.filter { row.isExternal($0, layout) }, derived = graph.derivations?.slots[object.flags.entityIndex] ?? []
+    let external = layout.slots.filter { row.isExternal($0, layout) }, derived = graph.derivedSlots(object.flags.entityIndex)
     let values = try external.filter { !derived.contains($0) }.map { ($0, try object.attributeValue($0, row)) }
     // Reading the lost links drops the record of an addition to a list in memory that contains it already.
     let added = (0..<plan.toManyCount).map { object.toMany?[$0].addedInOrder ?? [] }

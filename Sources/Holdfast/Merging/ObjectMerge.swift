@@ -282,7 +282,7 @@ struct ObjectMerge {
   }
 
   private func attributesToKeep(_ stored: RowPointer) -> [SlotIndex] {
-    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? [], kinds = object.entity.layout.kinds
+    let derived = context.graph.derivedSlots(object.flags.entityIndex), kinds = object.entity.layout.kinds
     return object.entity.layout.slots.filter { kinds[$0] != .key && !derived.contains($0) && isKept($0, stored) }
   }
 

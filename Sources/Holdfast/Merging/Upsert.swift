@@ -78,7 +78,7 @@ struct Upsert {
   private func slotsToCopy(_ resolution: MergeResolution) -> [SlotIndex] {
     guard resolution.prefersObject, let row = object.row else { return [] }
     let entity = object.flags.entityIndex, layout = object.entity.layout
-    let derived = context.graph.derivations?.slots[entity] ?? [], initial = context.graph.newRow(entity)
+    let derived = context.graph.derivedSlots(entity), initial = context.graph.newRow(entity)
     return layout.slots.filter { slot in
       if layout.kinds[slot] == .key || derived.contains(slot) { return false }
       return resolution == .overwrite || row.differs(from: initial, slot, layout.kinds[slot])

@@ -147,7 +147,7 @@ extension ManagedObject {
   /// The slots whose values differ from a row, without those of derived attributes.
   final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
     guard flags.contains(.hasPrivateRow), let row else { return [] }
-    let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+    let kinds = entity.layout.kinds, derived = context.graph.derivedSlots(flags.entityIndex)
     return entity.layout.slots.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
   }
 

@@ -49,7 +49,7 @@ extension StoreChanges {
 
   private func noteVersion(of object: ManagedObject, _ requested: RowPointer, _ saved: RowPointer) {
     if requested.version == saved.version { return }
-    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    let derived = context.graph.derivedSlots(object.flags.entityIndex)
     if requested.hasSameValues(as: saved, object.entity.layout, butFor: derived) {
       chosenVersions[ObjectIdentifier(object)] = saved.version
     }

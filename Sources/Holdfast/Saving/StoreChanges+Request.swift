@@ -69,7 +69,7 @@ extension StoreChanges {
   private func insertedRows(_ objects: ArraySlice<ManagedObject>, _ entity: EntityIndex) -> [RowBatch] {
     let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: store.prefixes[entity])
     var batches: [RowBatch] = []
-    let derives = context.graph.derivations?.slots[entity].isEmpty == false
+    let derives = !context.graph.derivedSlots(entity).isEmpty
     let targetSlots = StoreChanges.targetSlots(builder.layout)
     // Keys from an earlier save may be greater than new ones.
     let isSorted = !reusesKeys || objects.isSorted(by: { $0 <= $1 }, of: { permanent($0.objectKey) })
@@ -168,7 +168,7 @@ extension StoreChanges {
     var inBatch: ContiguousArray<ManagedObject> = []
     var versions: [RowVersion] = []
     var masks: [UInt64] = []
-    let derives = context.graph.derivations?.slots[entity].isEmpty == false
+    let derives = !context.graph.derivedSlots(entity).isEmpty
     func seal() {
       let batch = builder.seal()
       result.append(SaveRequest.UpdatedRows(rows: batch, expectedVersions: versions, changedSlots: masks, wordsPerRow: words))
@@ -212,7 +212,7 @@ extension StoreChanges {
       mask[slot.word] |= slot.bit
     }
     // Values that were set on derived attributes are overwritten, so they don't require a save.
-    for slot in context.graph.derivations?.slots[object.flags.entityIndex] ?? [] { mask[slot.word] &= ~slot.bit }
+    for slot in context.graph.derivedSlots(object.flags.entityIndex) { mask[slot.word] &= ~slot.bit }
     return mask
   }
 

@@ -168,6 +168,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   /// A row in which every slot is nil.
   func emptyRow(_ entity: EntityIndex) -> RowPointer { templates[entity].pointer(0) }
 
+  /// The slots of an entity's derived attributes.
+  @inline(__always) func derivedSlots(_ entity: EntityIndex) -> [SlotIndex] { derivations?.slots[entity] ?? [] }
+
   /// A row of default values.
   func newRow(_ entity: EntityIndex) -> RowPointer { entities[entity].newRow }
 

@@ -38,7 +38,7 @@ extension SaveOperation {
     keepAnswers(object)
     if object.flags.contains(.hasPrivateRow), let base = object.row {
       // The private row contains values that were set while the object was awakened, or changes without effect.
-      let slots = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+      let slots = context.graph.derivedSlots(object.flags.entityIndex)
       var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row, in: context.pool)
       for slot in slots { own.copy(slot, of: row, object.entity.layout, in: context.pool) }
       PrivateRow(existing: base).destroy(in: context.pool)

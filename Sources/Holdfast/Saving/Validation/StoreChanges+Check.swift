@@ -181,7 +181,7 @@ extension StoreChanges {
   private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: RowVersion) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }
-    let derived = object.flatMap { context.graph.derivations?.slots[$0.flags.entityIndex] } ?? []
+    let derived = object.map { context.graph.derivedSlots($0.flags.entityIndex) } ?? []
     return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout, butFor: derived)
   }
 }
