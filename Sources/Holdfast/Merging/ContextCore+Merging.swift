@@ -61,28 +61,6 @@ extension ContextCore {
     if owner.toMany != nil { mergeTargets(owner, index) }
   }
 
-  /// Reads lists with a new order again that may contain objects that were shown again.
-  ///
-  /// An error isn't recorded for the owners: they keep their lists, and the next fetch or save tries again.
-  ///
-  /// - Throws: The store's error if a list can't be read.
-  func readOutdatedLists() throws {
-    if merging.outdatedLists.isEmpty { return }
-    // Reading can call objects that fetch.
-    let lists = merging.outdatedLists
-    merging.removeOutdatedLists()
-    do {
-      try throwingFaultErrors {
-        for list in lists.sorted(by: { $0.place < $1.place }) where !list.owner.flags.contains(.detached) {
-          readAgain(list.owner, list.index)
-        }
-      }
-    } catch {
-      merging.noteOutdated(lists)
-      throw error
-    }
-  }
-
   // MARK: Deletions
 
   /// Keeps the deletion of an object that the other side changed, and whose row was read again. Its delete rules are applied again, to the

@@ -35,31 +35,6 @@ extension ContextCore {
       })
   }
 
-  /// Shows objects again that this context has deleted, and that others have inserted again since: those of rows, and those that rows
-  /// reference.
-  func showAgain(foundIn rows: some Sequence<CurrentRow>) throws {
-    var found: [EntityIndex: Set<ObjectKey>] = [:], referenced: [EntityIndex: Set<ObjectKey>] = [:]
-    for row in rows {
-      let entity = row.group.entity
-      if isDeleted(entity, row.pointer.key) { found[entity, default: []].insert(row.pointer.key) }
-      for relationship in entities[entity].relationships where !relationship.isToMany {
-        guard let key = row.pointer.destinationKey(relationship.slot) else { continue }
-        let destination = relationship.destinationIndex
-        if isDeleted(destination, key), registered(destination, key) == nil { referenced[destination, default: []].insert(key) }
-      }
-    }
-    for (entity, keys) in referenced.sorted(by: { $0.key < $1.key }) {
-      for window in keys.sorted().windows(of: RowGroup.size) {
-        let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
-        try rows.forEach { batch, index in
-          found[try persistentStoreCoordinator.checkedEntityIndex(of: batch), default: []].insert(batch.pointer(index).key)
-        }
-      }
-    }
-    for (entity, keys) in found { showAgain(entity, keys) }
-    try readOutdatedLists()
-  }
-
   /// Reads rows from the store: one request for each entity and 1,024 keys.
   ///
   /// - Parameter pinned: The stores of a generation; nil for the newest rows.
