@@ -16,10 +16,7 @@ extension ContextCore {
     if changes.isEmpty { return false }
     let paths = (query.predicate?.paths ?? []) + query.sorts.map(\.path)
     if !paths.isEmpty { try refusingFaultErrors { clearKeysOfDeleted(along: paths, query.entity) } }
-    if hasChanges(inFamilyOf: query.entity.index) { return true }
-    let model = persistentStoreCoordinator.model
-    let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
-    return followsChanges(try relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths)
+    return try hasChanges(inFamilyOf: query.entity.index) || followsChanges(query)
   }
 
   /// Clears references to objects being deleted in the rows that a query evaluates.
@@ -82,6 +79,13 @@ extension ContextCore {
   }
 
   /// Whether a query follows relationships to entities with changed objects.
+  private func followsChanges(_ query: FetchQuery) throws -> Bool {
+    let model = persistentStoreCoordinator.model
+    let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
+    let order = try RowOrder(query.sorts, entity: query.entity, model: model)
+    return followsChanges((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
+  }
+
   private func followsChanges(_ relationshipPaths: [RelationshipPath]) -> Bool {
     relationshipPaths.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
   }
@@ -127,7 +131,8 @@ extension ContextCore {
     let model = persistentStoreCoordinator.model
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
-    let followsChanges = followsChanges((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
+    let paths = (predicate?.relationshipPaths ?? []) + order.relationshipPaths
+    let followsChanges = followsChanges(paths)
     let stored = try persistentStoreCoordinator.fetch(storedQuery(query, followsChanges), in: pinnedStores())
     let source = ContextRows(self, query.options), entities = query.concreteEntities
     var candidates: [Candidate] = []
@@ -141,17 +146,12 @@ extension ContextCore {
       }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    let stores = storeCoordinator.storeSet
-    let pending = changes.objects.filter { object in
-      guard entities.contains(object.flags.entityIndex), !object.isDeleted, !object.flags.contains(.detached) else { return false }
-      // Objects of removed stores keep their changes, but aren't in results.
-      return object.objectKey < 0 || stores.store(ofKey: object.objectKey) != nil
-    }
+    let pending = changedObjects(of: entities)
     try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
     let rows = pending.map { presentRow($0) ?? $0.readRow }
     if followsChanges {
-      try source.prepare(candidates.map(\.row) + rows, (predicate?.relationshipPaths ?? []) + order.relationshipPaths)
+      try source.prepare(candidates.map(\.row) + rows, paths)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
     } else if let predicate {
       try source.prepareUnread(rows, predicate.relationshipPaths)
@@ -166,13 +166,17 @@ extension ContextCore {
     return Array(candidates.dropFirst(query.offset).prefix(query.limit ?? .max))
   }
 
-  /// The query that the stores receive for a request on which the context overlays its changes.
-  func storedQuery(_ query: FetchQuery) throws -> FetchQuery {
-    let model = persistentStoreCoordinator.model
-    let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
-    return try storedQuery(
-      query, followsChanges(relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths))
+  /// The changed objects of some entities that can be in results. Those of removed stores keep their changes, but aren't in results.
+  private func changedObjects(of entities: [EntityIndex]) -> [ManagedObject] {
+    let stores = storeCoordinator.storeSet
+    return changes.objects.filter { object in
+      guard entities.contains(object.flags.entityIndex), !object.isDeleted, !object.flags.contains(.detached) else { return false }
+      return object.objectKey < 0 || stores.store(ofKey: object.objectKey) != nil
+    }
   }
+
+  /// The query that the stores receive for a request on which the context overlays its changes.
+  func storedQuery(_ query: FetchQuery) throws -> FetchQuery { try storedQuery(query, followsChanges(query)) }
 
   private func storedQuery(_ query: FetchQuery, _ followsChanges: Bool) throws -> FetchQuery {
     var stored = query
