@@ -39,27 +39,27 @@ struct ChangeSet {
     if !refused.isEmpty { refused = refused.filter { kept.contains($0.key) } }
     let keys = Set(rest.lazy.map(\.objectKey)), unsaved = assignments?.filter { keys.contains($0.key) }
     assignments = unsaved?.isEmpty == false ? unsaved : nil
-    objects = []
-    removalCount += 1
-    for entity in counts.indices { counts[entity] = 0 }
+    removeObjects()
     rest.forEach { append($0) }
   }
 
   /// Removes and returns all objects, but not what is known about them.
   mutating func takeAll() -> ContiguousArray<ManagedObject> {
-    defer { objects = [] }
-    removalCount += 1
-    for entity in counts.indices { counts[entity] = 0 }
+    defer { removeObjects() }
     return objects
   }
 
-  /// Removes all objects.
+  /// Removes all objects, and what is known about them.
   mutating func removeAll() {
+    removeObjects()
+    refused = [:]
+    assignments = nil
+  }
+
+  private mutating func removeObjects() {
     objects = []
     removalCount += 1
     for entity in counts.indices { counts[entity] = 0 }
-    refused = [:]
-    assignments = nil
   }
 
   // MARK: Refused values

@@ -72,6 +72,9 @@ final class Deletions {
   /// The number of keys of a root entity.
   func count(root: EntityIndex) -> Int { Int(lists[root.rawValue].count) }
 
+  /// The keys of the objects of a root entity that the next save deletes.
+  private func pendingKeys(_ root: EntityIndex) -> [ObjectKey] { keys(root: root, from: savedCounts[root.rawValue]) }
+
   /// The keys of a root entity from a position on.
   func keys(root: EntityIndex, from position: Int) -> [ObjectKey] { lists[root.rawValue].withKeys { Array($0[position...]) } }
 
@@ -101,7 +104,7 @@ final class Deletions {
       hasMarkedObjects = false
     }
     for root in roots where hasPending(root: root) {
-      let keys = keys(root: root, from: savedCounts[root.rawValue]), rest = pending[root] ?? []
+      let keys = pendingKeys(root), rest = pending[root] ?? []
       if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {
         dropPending(root)
         for key in keys where !(isComplete && key < 0) && !rest.contains(key) { insert(key, root: root) }
@@ -115,14 +118,14 @@ final class Deletions {
   func takeBack(_ taken: Set<ObjectKey>, root: EntityIndex) {
     // Objects of different root entities can have the same key.
     unpropagated.removeAll { $0.plan.root == root && taken.contains($0.objectKey) }
-    let pending = keys(root: root, from: savedCounts[root.rawValue])
+    let pending = pendingKeys(root)
     dropPending(root)
     for key in pending where !taken.contains(key) { insert(key, root: root) }
   }
 
   /// Records that objects were deleted elsewhere.
   func insertSaved(_ deleted: [ObjectKey], root: EntityIndex) {
-    let pending = keys(root: root, from: savedCounts[root.rawValue])
+    let pending = pendingKeys(root)
     dropPending(root)
     for key in deleted { insert(key, root: root) }
     savedCounts[root.rawValue] = count(root: root)
@@ -131,7 +134,7 @@ final class Deletions {
 
   /// Forgets that objects were deleted, because they exist again. Returns whether there are any.
   func forgetSaved(_ keys: Set<ObjectKey>, root: EntityIndex) -> Bool {
-    let pending = self.keys(root: root, from: savedCounts[root.rawValue])
+    let pending = pendingKeys(root)
     let forgotten = keys.subtracting(pending).filter { contains($0, root: root) }
     if forgotten.isEmpty { return false }
     dropPending(root)
@@ -146,7 +149,7 @@ final class Deletions {
   func forgetSaved() -> Bool {
     var isAnyForgotten = false
     for root in roots where savedCounts[root.rawValue] > 0 {
-      let pending = keys(root: root, from: savedCounts[root.rawValue])
+      let pending = pendingKeys(root)
       isAnyForgotten = true
       generation += 1
       lists[root.rawValue].removeAll()
@@ -166,7 +169,7 @@ final class Deletions {
   private func dropPending(_ root: EntityIndex) {
     if !hasPending(root: root) { return }
     generation += 1
-    for key in keys(root: root, from: savedCounts[root.rawValue]).reversed() { _ = lists[root.rawValue].remove(key) }
+    for key in pendingKeys(root).reversed() { _ = lists[root.rawValue].remove(key) }
   }
 
   /// Removes all keys.
