@@ -133,7 +133,7 @@ extension ContextCore {
     if !objects.isEmpty { children?.report(StoreChange(deleted: objects.map(\.id))) }
   }
 
-  private func keysByRoot(_ objects: [ManagedObject]) -> [EntityIndex: [ObjectKey]] {
+  func keysByRoot(_ objects: [ManagedObject]) -> [EntityIndex: [ObjectKey]] {
     Dictionary(grouping: objects) { $0.plan.root }.mapValues { $0.map(\.objectKey) }
   }
 

@@ -8,19 +8,25 @@ struct CurrentRow {
 }
 
 extension ContextCore {
-  /// Reads the rows of saved objects again. An object without a row was deleted.
+  /// Reads the newest rows of the saved ones among some objects. A saved object without a row was deleted.
   func currentRows(of objects: some Sequence<ManagedObject>) throws -> [ObjectIdentifier: CurrentRow] {
-    var byKey: [EntityIndex: [ObjectKey: ManagedObject]] = [:]
-    for object in objects where object.objectKey >= 0 { byKey[object.flags.entityIndex, default: [:]][object.objectKey] = object }
+    let saved = objects.filter { $0.objectKey >= 0 }
     reading.groups.removeAll()
-    for (entity, objects) in byKey {
-      storeCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: objects.keys.sorted())
-    }
-    var found: [ObjectIdentifier: CurrentRow] = [:]
-    try forEachCurrentRow(byKey.mapValues { Array($0.keys) }) { entity, row in
+    for (root, keys) in keysByRoot(saved) { storeCoordinator.rowCache.remove(root: root, keys: keys.sorted()) }
+    let found = try storedRows(of: saved)
+    try showAgain(foundIn: found.values)
+    return found
+  }
+
+  /// Reads the rows of saved objects.
+  ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
+  func storedRows(of objects: [ManagedObject], in pinned: StoreSet? = nil) throws -> [ObjectIdentifier: CurrentRow] {
+    var byKey: [EntityIndex: [ObjectKey: ManagedObject]] = [:], found: [ObjectIdentifier: CurrentRow] = [:]
+    for object in objects { byKey[object.flags.entityIndex, default: [:]][object.objectKey] = object }
+    try forEachCurrentRow(byKey.mapValues { Array($0.keys) }, in: pinned) { entity, row in
       if let object = byKey[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
     }
-    try showAgain(foundIn: found.values)
     return found
   }
 

@@ -68,16 +68,8 @@ extension ContextCore {
 
   /// The stored rows of the objects with changes that a refresh keeps, read together. Objects that were deleted have none.
   private func rows(toMergeInto objects: [ManagedObject]) throws -> [ObjectIdentifier: CurrentRow] {
-    var changed: [EntityIndex: [ObjectKey: ManagedObject]] = [:]
-    for object in objects where object.isUpdated && isRefreshed(object) {
-      changed[object.flags.entityIndex, default: [:]][object.objectKey] = object
-    }
-    if changed.isEmpty { return [:] }
-    var found: [ObjectIdentifier: CurrentRow] = [:]
-    try forEachCurrentRow(changed.mapValues { Array($0.keys) }, in: pinnedStores()) { entity, row in
-      if let object = changed[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
-    }
-    return found
+    let changed = objects.filter { $0.isUpdated && isRefreshed($0) }
+    return try changed.isEmpty ? [:] : storedRows(of: changed, in: pinnedStores())
   }
 
   func turnIntoFault(_ object: ManagedObject, keepingTransients: Bool = false) {
