@@ -7,16 +7,39 @@ import HoldfastStore
 extension ConflictResolution {
   /// - Returns: The objects that new objects have become.
   func resolveDuplicates() throws -> [ManagedObject] {
+    let decisions = try decide()
+    try merge(decisions.outdated.values)
+    for (object, constraint, resolution) in decisions.reversions { try revert(object, constraint, resolution) }
+    let upserts = decisions.upserts
+    var merged = Upsert.Merged(), references = ForeignReferences(to: upserts.map(\.upsert.object), in: context)
+    // Also if a value of a policy can't be set.
+    defer { Upsert.replaceIDs(merged, in: context) }
+    for (upsert, resolution) in upserts { try upsert.run(resolution, &merged, &references) }
+    return Array(merged.values)
+  }
+
+  /// What becomes of the objects in conflict.
+  private struct Decisions {
+    /// The new objects that become others.
+    var upserts: [(upsert: Upsert, resolution: MergeResolution)] = []
+    /// The changed objects that get former values of a constraint back.
+    var reversions: [(object: ManagedObject, constraint: [String], resolution: MergeResolution)] = []
+    /// The objects that new ones become, and whose rows others have changed.
+    var outdated: [ManagedObjectID: ObjectMerge] = [:]
+  }
+
+  /// Decides what becomes of the objects in conflict. Reads the rows that the decisions need, but changes no values and links.
+  private func decide() throws -> Decisions {
     let found = try duplicates()
     // A custom policy receives the values of reverted objects, so it decides in the next attempt.
     let conflicts = policy.fixed == nil ? found : ConstraintRound.addingChains(to: found, in: context)
     let ids = conflicts.map(\.existing), again = try readAgain(ids), rows = try rows(of: ids)
-    var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
-    var outdated: [ManagedObjectID: ObjectMerge] = [:], undecided: Set<ManagedObjectID> = []
+    var decisions = Decisions(), undecided: Set<ManagedObjectID> = []
     for conflict in conflicts {
       let id = conflict.existing, known = again[id]
+      let isMissing = known.map { $0.current == nil } ?? (self.known(id) == nil && rows[id] == nil)
       // It was deleted since, or doesn't get its former value back now. The next attempt to save shows whether there is a conflict.
-      if known.map({ $0.current == nil }) ?? (self.known(id) == nil && rows[id] == nil) || undecided.contains(id) {
+      if isMissing || undecided.contains(id) {
         undecided.insert(conflict.object.id)
         continue
       }
@@ -28,23 +51,17 @@ extension ConflictResolution {
           .uniqueness(conflict.constraint), conflict.object, theirs: known?.stored ?? stored(id, rows[id]), existing: id)
       }
       if let upsert {
-        upserts.append((upsert, resolution))
+        decisions.upserts.append((upsert, resolution))
         if let known, let current = known.current, known.object.isOutdated(by: current.pointer) {
-          outdated[id] = ObjectMerge(known.object, current, try self.resolution(of: known.object, current))
+          decisions.outdated[id] = ObjectMerge(known.object, current, try self.resolution(of: known.object, current))
         }
       } else {
         // Two saved objects can't become one.
         if resolution.prefersObject { throw error }
-        reversions.append((conflict.object, conflict.constraint, resolution))
+        decisions.reversions.append((conflict.object, conflict.constraint, resolution))
       }
     }
-    try merge(outdated.values)
-    for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
-    var merged = Upsert.Merged(), references = ForeignReferences(to: upserts.map { $0.0.object }, in: context)
-    // Also if a value of a policy can't be set.
-    defer { Upsert.replaceIDs(merged, in: context) }
-    for (upsert, resolution) in upserts { try upsert.run(resolution, &merged, &references) }
-    return Array(merged.values)
+    return decisions
   }
 
   /// Merges objects with their stored rows, in the same order in each run.
@@ -74,7 +91,7 @@ extension ConflictResolution {
   /// The next attempt to save reports other constraints that an object violates.
   private func duplicates() throws -> [Duplicate] {
     var found = try reportedDuplicates()
-    if let duplicates = ConstraintRound.duplicates((error.cause as? StoreError)?.constraintConflicts ?? [], in: context) {
+    if let duplicates = ConstraintRound.duplicates(reportedConflicts, in: context) {
       if duplicates.isEmpty { throw error }
       return duplicates
     }
@@ -100,10 +117,13 @@ extension ConflictResolution {
     return changed.isEmpty ? duplicates : changed
   }
 
+  /// The conflicts that the store has reported.
+  private var reportedConflicts: [ConstraintConflict] { (error.cause as? StoreError)?.constraintConflicts ?? [] }
+
   /// The first conflict that the store has reported of each object.
   private func reportedDuplicates() throws -> [ManagedObject: Duplicate] {
     var found: [ManagedObject: Duplicate] = [:]
-    for conflict in (error.cause as? StoreError)?.constraintConflicts ?? [] {
+    for conflict in reportedConflicts {
       guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
       if found[object] == nil { found[object] = Duplicate(object: object, existing: existing, constraint: conflict.constraint) }
     }
