@@ -89,7 +89,7 @@ extension ContextCore {
     for other in changes.objects where other.flags.contains(.hasPrivateRow) && !other.isDeleted {
       guard let base = other.committedRow, let row = other.row else { continue }
       for relationship in other.entity.relationships where !relationship.isToMany {
-        guard let key = base.destinationKey(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
+        guard let key = base.destinationKey(relationship.slot), let inverse = inverse(of: relationship),
           let object = registeredOwner(relationship.destinationIndex, key), undeleted.contains(object)
         else { continue }
         if row.isPresent(relationship.slot) {

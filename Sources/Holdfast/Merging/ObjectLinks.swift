@@ -18,7 +18,7 @@ struct ObjectLinks {
       let destinations = context.targets(of: object, relationship)
       if destinations.isEmpty { continue }
       own.append((relationship, destinations))
-      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), inverse.isOrdered else { continue }
+      guard let inverse = context.inverse(of: relationship), inverse.isOrdered else { continue }
       for owner in destinations {
         guard let position = owner.orderedList(inverse.toManyIndex)?.position(of: object.objectKey) else { continue }
         positions.append((owner, inverse.toManyIndex, position))

@@ -122,7 +122,7 @@ struct ObjectMerge {
 
   /// Clears a restored link of a former partner, unless the stored row has the link, too. An object that was deleted has none.
   private func takeBackUnlessStored(_ link: PartnerLink) {
-    guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship), let row = link.owner.row else { return }
+    guard let inverse = context.inverse(of: link.relationship), let row = link.owner.row else { return }
     let slot = link.relationship.slot, leadsHere = row.references(object.objectKey, in: slot)
     let isStored = !object.flags.contains(.detached) && object.toOne(inverse) === link.owner
     if leadsHere && !isStored { link.owner.writableRow().setNull(slot) }
@@ -131,7 +131,7 @@ struct ObjectMerge {
   /// Links objects that have no other partner now.
   func setOthersAgain() {
     for link in others {
-      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship),
+      guard let inverse = context.inverse(of: link.relationship),
         ![link.owner, link.destination].contains(where: { $0.isDeleted || $0.flags.contains(.detached) }),
         link.owner.toOne(link.relationship) == nil, link.destination.toOne(inverse) == nil
       else { continue }
@@ -237,7 +237,7 @@ struct ObjectMerge {
       found.append(PartnerLink(owner: owner, relationship: relationship, destination: destination))
     }
     for relationship in object.entity.relationships where !relationship.isToMany && isChanged(relationship.slot) {
-      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany else { continue }
+      guard let inverse = context.inverse(of: relationship), !inverse.isToMany else { continue }
       note(formerPartner(of: object, relationship), inverse)
       note(object.toOne(relationship).flatMap { formerPartner(of: $0, inverse) }, relationship)
     }
@@ -251,7 +251,7 @@ struct ObjectMerge {
     object.entity.relationships.compactMap { relationship in
       // The partner needn't be in the context yet: restoring the link makes it.
       guard !relationship.isToMany, isChanged(relationship.slot), let key = object.committedRow?.destinationKey(relationship.slot),
-        let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany,
+        let inverse = context.inverse(of: relationship), !inverse.isToMany,
         let partner = context.formerTarget(relationship.destinationIndex, key),
         !partner.isDeleted, !merged.contains(partner)
       else { return nil }
@@ -263,7 +263,7 @@ struct ObjectMerge {
   private var linksInLists: [PartnerLink] {
     object.entity.relationships.compactMap { relationship in
       guard !relationship.isToMany, !isChanged(relationship.slot), let owner = formerPartner(of: object, relationship),
-        let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), inverse.isToMany,
+        let inverse = context.inverse(of: relationship), inverse.isToMany,
         owner.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: true) == true
       else { return nil }
       return PartnerLink(owner: owner, relationship: inverse, destination: object)
@@ -272,7 +272,7 @@ struct ObjectMerge {
 
   /// Whether a row of the object references the owner of a list.
   private func isLinked(_ row: RowPointer, _ link: PartnerLink) -> Bool {
-    guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship) else { return false }
+    guard let inverse = context.inverse(of: link.relationship) else { return false }
     return row.references(link.owner.objectKey, in: inverse.slot)
   }
 

@@ -78,7 +78,7 @@ extension ContextCore {
   /// Records, for observers, the objects at the other ends of a deleted object's relationships. Reads the object and its relationships.
   private func noteOtherEnds(of object: ManagedObject) throws {
     guard let observers, observers.hearChanges else { return }
-    for relationship in object.entity.relationships where graph.model.inverse(of: relationship) != nil {
+    for relationship in object.entity.relationships where inverse(of: relationship) != nil {
       let destination = relationship.destinationIndex
       var keys = keys(of: object, relationship)
       if graph.entities[destination].family.count > 1 {
@@ -110,7 +110,7 @@ extension ContextCore {
     var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
     for object in deleted {
       for relationship in object.entity.relationships {
-        if let inverse = graph.model.inverse(of: relationship) { keys[inverse, default: []].insert(object.objectKey) }
+        if let inverse = inverse(of: relationship) { keys[inverse, default: []].insert(object.objectKey) }
       }
     }
     observers.noteOtherEnds(owners(referencing: keys).map(\.owner.id))
@@ -179,7 +179,7 @@ extension ContextCore {
 
   /// The destinations that still exist. They are read only if the relationship can contain deleted objects, as one without inverse can.
   func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
-    if persistentStoreCoordinator.model.inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
+    if inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
       return targets
     }
     return try targets.filter { target in
@@ -191,7 +191,7 @@ extension ContextCore {
   private func nullify(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     // Lists of keys hide deleted objects, so only keys in rows must be cleared.
     guard !relationship.inverseIsToMany else { return }
-    guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { return }
+    guard let inverse = inverse(of: relationship) else { return }
     // The store clears the keys of saved objects in rows that aren't in memory, and `nullifyRegistered(_:)` those in the others. A required
     // relationship is cleared here, so that the save validates it.
     if inverse.isOptional && !object.isInserted { return }
@@ -227,7 +227,7 @@ extension ContextCore {
       guard !relationship.isToMany, !relationship.isOptional,
         deletions.hasPending(root: graph.entities[relationship.destinationIndex].root)
       else { return false }
-      return graph.model.inverse(of: relationship).map { $0.deleteRule == .nullify || $0.deleteRule == .cascade } ?? false
+      return inverse(of: relationship).map { $0.deleteRule == .nullify || $0.deleteRule == .cascade } ?? false
     }
   }
 
@@ -271,7 +271,7 @@ extension ContextCore {
   private func references(to entity: EntityIndex) -> [(EntityIndex, SlotIndex)] {
     entities[entity].relationships.compactMap { relationship in
       guard !relationship.inverseIsToMany, relationship.deleteRule == .nullify || relationship.deleteRule == .cascade else { return nil }
-      return persistentStoreCoordinator.model.inverse(of: relationship).map { (relationship.destinationIndex, $0.slot) }
+      return inverse(of: relationship).map { (relationship.destinationIndex, $0.slot) }
     }
   }
 }

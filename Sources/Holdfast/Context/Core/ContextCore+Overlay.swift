@@ -38,7 +38,7 @@ extension ContextCore {
 
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
     clearKeysOfDiscarded(in: relationship)
-    guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
+    guard let inverse = inverse(of: relationship), inverse.deleteRule == .nullify else { return }
     for object in changes.objects
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
       && graph.entities[relationship.destinationIndex].family.contains(object.flags.entityIndex) && !isOfRemovedStore(object.objectKey)

@@ -98,7 +98,7 @@ extension ContextCore {
   /// Returns saved objects that a new object has taken to the owners that they had at the last read or save.
   func giveBackDestinations(of new: ManagedObject) {
     for relationship in new.entity.relationships {
-      guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany else { continue }
+      guard let inverse = inverse(of: relationship), !inverse.isToMany else { continue }
       for object in targets(of: new, relationship) where !object.isInserted { restore(object, inverse) }
     }
   }
@@ -107,7 +107,7 @@ extension ContextCore {
   func restoreToOne(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     let current = object.toOne(relationship)
     restore(object, relationship)
-    if let current, let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany {
+    if let current, let inverse = inverse(of: relationship), !inverse.isToMany {
       restore(current, inverse)
     }
   }
@@ -120,7 +120,7 @@ extension ContextCore {
     guard let committed = object.committedRow else { return }
     let key = committed.destinationKey(relationship.slot)
     let former = key.flatMap { formerTarget(relationship.destinationIndex, $0) }, current = object.toOne(relationship)
-    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    let inverse = inverse(of: relationship)
     if let key, let former, let inverse, !inverse.isToMany, object.row?.references(key, in: relationship.slot) != true,
       !wasLinked(former, inverse, object)
     {
@@ -147,7 +147,7 @@ extension ContextCore {
 
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let state = object.toMany?[relationship.toManyIndex] else { return }
-    let (added, removed) = (state.added, state.removed), inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    let (added, removed) = (state.added, state.removed), inverse = inverse(of: relationship)
     func other(_ key: ObjectKey) -> ManagedObject? { target(relationship.destinationIndex, key, nil, position: 0) }
     for other in added.compactMap(other) {
       if let inverse, !inverse.isToMany, !other.isInserted {

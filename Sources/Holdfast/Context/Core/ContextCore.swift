@@ -109,6 +109,11 @@ import Synchronization
     return object
   }
 
+  /// The inverse of a relationship; nil if it has none.
+  @inline(__always) func inverse(of relationship: ManagedObjectModel.Relationship) -> ManagedObjectModel.Relationship? {
+    graph.model.inverse(of: relationship)
+  }
+
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   func target(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     if graph.entities[entity].sharesRoot { return familyTarget(entity, key, siblings, position: position) }
