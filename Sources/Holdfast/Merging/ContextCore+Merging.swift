@@ -87,27 +87,34 @@ extension ContextCore {
     }
     let undeleted = Set(objects)
     for other in changes.objects where other.flags.contains(.hasPrivateRow) && !other.isDeleted {
-      guard let base = other.committedRow, let row = other.row else { continue }
+      guard let base = other.committedRow else { continue }
       for relationship in other.entity.relationships where !relationship.isToMany {
         guard let key = base.destinationKey(relationship.slot), let inverse = inverse(of: relationship),
           let object = registeredOwner(relationship.destinationIndex, key), undeleted.contains(object)
         else { continue }
-        if row.isPresent(relationship.slot) {
-          // The program has given it another destination after the reference was cleared.
-          if inverse.isToMany, row.key(relationship.slot) != object.objectKey,
-            !object.recordRemoval(inverse.toManyIndex, other.objectKey)
-          {
-            // The list may be older than the link. A save that was refused has left out the lists of deleted objects.
-            changes.hasDroppedLinkRecords = true
-          }
-          continue
-        }
-        // The program may have removed the link before it deleted the object.
-        if inverse.isToMany, object.toMany?[inverse.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true { continue }
-        other.writableRow().setDestination(object.objectKey, in: relationship.slot)
+        restoreReference(of: other, relationship, to: object, inverse)
       }
     }
     for object in objects { setUnsavedLinksAgain(to: object) }
+  }
+
+  /// Restores a reference to an object whose deletion cleared it. If the program has set another destination since, records that the
+  /// object's list has lost the owner.
+  private func restoreReference(
+    of owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship, to object: ManagedObject,
+    _ inverse: ManagedObjectModel.Relationship
+  ) {
+    guard let row = owner.row else { return }
+    if !row.isPresent(relationship.slot) {
+      // The program may have removed the link before it deleted the object.
+      if inverse.isToMany, object.toMany?[inverse.toManyIndex].isRecorded(owner.objectKey, isAddition: false) == true { return }
+      owner.writableRow().setDestination(object.objectKey, in: relationship.slot)
+    } else if inverse.isToMany, row.key(relationship.slot) != object.objectKey,
+      !object.recordRemoval(inverse.toManyIndex, owner.objectKey)
+    {
+      // The list may be older than the link. A save that was refused has left out the lists of deleted objects.
+      changes.hasDroppedLinkRecords = true
+    }
   }
 
   /// Restores the unsaved references to an object whose deletion cleared them, or drops those that the program has given another destination.

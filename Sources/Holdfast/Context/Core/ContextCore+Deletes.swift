@@ -45,24 +45,9 @@ extension ContextCore {
       // A missing row has no destinations; the save reports that it is missing.
       try throwingFaultErrors {
         // A callback of a cascade may revert the deletion.
-        for relationship in object.entity.relationships where staysDeleted(object) {
-          switch relationship.deleteRule {
-          // A new object was never in the store, so only registered objects can reference it.
-          case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
-          case .cascade:
-            for target in try existing(targets(of: object, relationship), of: relationship) { delete(target, cascadingFrom: object) }
-          case .nullify: nullify(object, relationship)
-          }
-        }
+        for relationship in object.entity.relationships where staysDeleted(object) { try applyDeleteRule(of: relationship, object) }
         for relationship in object.entity.transientRelationships where staysDeleted(object) {
-          for target in targets(of: object, relationship) {
-            // Links in memory hide deleted objects, so an object that loses a destination only has to be recorded as changed.
-            if relationship.deleteRule == .cascade {
-              delete(target, cascadingFrom: object)
-            } else if relationship.hasInverse {
-              noteChange(target)
-            }
-          }
+          applyDeleteRule(ofTransient: relationship, object)
         }
         if staysDeleted(object) { try noteOtherEnds(of: object) }
       }
@@ -72,6 +57,27 @@ extension ContextCore {
       object.flags.remove(.propagated)
       deletions.putBackUnpropagated(CollectionOfOne(object))
       throw error
+    }
+  }
+
+  private func applyDeleteRule(of relationship: ManagedObjectModel.Relationship, _ object: ManagedObject) throws {
+    switch relationship.deleteRule {
+    // A new object was never in the store, so only registered objects can reference it.
+    case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
+    case .cascade:
+      for target in try existing(targets(of: object, relationship), of: relationship) { delete(target, cascadingFrom: object) }
+    case .nullify: nullify(object, relationship)
+    }
+  }
+
+  private func applyDeleteRule(ofTransient relationship: ManagedObjectModel.Relationship, _ object: ManagedObject) {
+    for target in targets(of: object, relationship) {
+      // Links in memory hide deleted objects, so an object that loses a destination only has to be recorded as changed.
+      if relationship.deleteRule == .cascade {
+        delete(target, cascadingFrom: object)
+      } else if relationship.hasInverse {
+        noteChange(target)
+      }
     }
   }
 
