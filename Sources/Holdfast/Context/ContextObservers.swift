@@ -68,7 +68,7 @@ final class ContextObservers {
     return observation
   }
 
-  /// Releases the handlers that aren't wanted any more, and the changes recorded for them.
+  /// Removes cancelled handlers. If none for changes remain, also removes the changes that were recorded for them.
   func removeSilent() {
     // Released after the lists have changed, because what a handler captured may add a handler when it is released.
     let former = (changeHandlers, willSaveHandlers, didSaveHandlers)

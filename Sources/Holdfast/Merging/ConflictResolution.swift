@@ -35,7 +35,7 @@ struct ConflictResolution {
   // MARK: Versions
 
   private func resolveVersions() throws {
-    // An unchanged object that only its version was compared of may have been released.
+    // An unchanged object, of which only the version was compared, may have been released.
     let objects = error.objectIDs.compactMap { context.registeredObject(for: $0) }
     if objects.isEmpty { throw error }
     let rows = try context.currentRows(of: objects)

@@ -41,17 +41,18 @@ extension ContextCore {
     observers?.noteRefresh(object)
   }
 
-  /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
+  /// Discards the contents of a to-many relationship, which others may have changed, and records that for observers.
   ///
-  /// - Throws: The store's error if such a list can't be read.
+  /// - Throws: The store's error if ``readAgain(_:_:)`` can't read a list.
   func forgetList(of owner: ManagedObject, _ index: Int) throws {
     if index < 0 { return }
-    // What others have saved may have changed the list of an object that isn't merged itself.
     if owner.hasRead(index) { observers?.noteRefresh(owner) }
     try throwingFaultErrors { readAgain(owner, index) }
   }
 
-  /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
+  /// Discards the contents of a to-many relationship. The next access reads them again, and the recorded changes stay.
+  ///
+  /// A list with a new order is read at once.
   func readAgain(_ owner: ManagedObject, _ index: Int) {
     // The group's answer is as old as the list.
     if let group = owner.group, group.answer(index) != nil {

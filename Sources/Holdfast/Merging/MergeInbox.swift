@@ -20,7 +20,7 @@ final class MergeInbox: Sendable {
     var isScheduled = false
   }
 
-  /// The most IDs that wait. With more, each store's changes are replaced by a note that any of its objects may have changed.
+  /// The maximum number of IDs that wait. With more, each store's changes are replaced by a note that any of its objects may have changed.
   static let limit = 100_000
 
   private let contents = Mutex(Contents())

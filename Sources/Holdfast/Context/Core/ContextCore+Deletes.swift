@@ -110,7 +110,7 @@ extension ContextCore {
   }
 
   /// Records, for observers, the objects in memory that regain references to objects whose deletion is about to be reverted. Others may have
-  /// linked these since, so the objects don't lead back.
+  /// linked these since, so the objects don't reference them.
   func noteReferences(to deleted: some Sequence<ManagedObject>) {
     guard let observers, observers.hearChanges else { return }
     var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]

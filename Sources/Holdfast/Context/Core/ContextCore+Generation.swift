@@ -57,7 +57,7 @@ extension ContextCore {
     return stores
   }
 
-  /// Lets a pinned context go on to the newest generation, which the next request begins.
+  /// Moves a pinned context to the newest generation, which the next request begins.
   func leaveGeneration() {
     let isPinned = reading.pin?.views != nil
     if reading.leaveGeneration() { forgetMissing() }

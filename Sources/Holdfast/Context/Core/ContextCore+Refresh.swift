@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension ContextCore {
-  /// Discards an object's row, so that the next access reads the saved values. Reports to children what becomes of unsaved changes, also
+  /// Discards an object's row, so that the next access reads the saved values. Children receive the changes of its values and links, also
   /// those at other ends of relationships.
   func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()

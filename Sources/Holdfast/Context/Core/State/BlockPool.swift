@@ -40,7 +40,7 @@ final class BlockPool {
 
   private typealias Chunk = UnsafeMutablePointer<Header>
 
-  /// The greatest size in bytes of a block in a chunk.
+  /// The maximum size in bytes of a block in a chunk.
   static let limit = 512
   private static let step = 32
   private static let chunkByteCount = 16_384

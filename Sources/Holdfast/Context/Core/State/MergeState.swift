@@ -5,7 +5,7 @@
 struct MergeState {
   /// How saves and merges resolve conflicts.
   var policy = MergePolicy.error
-  /// The changes to merge automatically; nil unless the program wants that.
+  /// The changes to merge automatically; nil if the context doesn't merge automatically.
   private(set) var inbox: MergeInbox?
   private(set) var locked: Set<ManagedObject> = []
   /// The locked objects whose conflicts the program wants detected. No policy resolves them.

@@ -5,11 +5,11 @@ import HoldfastStore
 /// They are discarded when rows may have changed.
 struct RecentGroups {
   private var groups: [RowGroup] = []
-  /// The index of the latest group. When there are ``most`` groups, a new group replaces the one at the next index.
+  /// The index of the latest group. When there are ``maximumCount`` groups, a new group replaces the one at the next index.
   private var latest = 0
   /// The coordinator's save count when the groups were read.
   private var saveCount = 0
-  private static let most = 8
+  private static let maximumCount = 8
 
   var isEmpty: Bool { groups.isEmpty }
 
@@ -25,11 +25,11 @@ struct RecentGroups {
 
   /// Adds a group.
   mutating func append(_ group: RowGroup) {
-    if groups.count < RecentGroups.most {
+    if groups.count < RecentGroups.maximumCount {
       groups.append(group)
       latest = groups.count - 1
     } else {
-      latest = (latest + 1) % RecentGroups.most
+      latest = (latest + 1) % RecentGroups.maximumCount
       groups[latest] = group
     }
   }
