@@ -144,7 +144,7 @@ extension ContextCore {
   }
 
   /// Makes objects without unsaved changes be read again.
-  private func turnIntoFaults(_ objects: Set<ManagedObject>) {
+  func turnIntoFaults(_ objects: some Sequence<ManagedObject>) {
     for object in objects where object.row != nil && !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
       observers?.noteRefresh(object)

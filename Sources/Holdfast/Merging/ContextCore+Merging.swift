@@ -36,9 +36,7 @@ extension ContextCore {
   }
 
   private func refreshUnchanged(_ object: ManagedObject) {
-    if object.hasChanges || object.row == nil || merging.isLocked(object) { return }
-    turnIntoFault(object, keepingTransients: true)
-    observers?.noteRefresh(object)
+    if !object.hasChanges && !merging.isLocked(object) { turnIntoFaults(CollectionOfOne(object)) }
   }
 
   /// Discards the contents of a to-many relationship, which others may have changed, and records that for observers.

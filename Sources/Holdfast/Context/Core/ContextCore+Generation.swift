@@ -79,10 +79,13 @@ extension ContextCore {
 
   /// Turns objects without a row into faults again, because another generation may have their rows.
   private func forgetMissing() {
-    for object in registeredObjects
-    where object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) && object.objectKey >= 0 {
-      object.row = nil
-      object.flags.remove(.inaccessible)
-    }
+    for object in registeredObjects where object.objectKey >= 0 { forgetMissing(object) }
+  }
+
+  /// Turns an object into a fault again if it had no row when it was read.
+  func forgetMissing(_ object: ManagedObject) {
+    if !object.isInaccessible || !object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) { return }
+    object.row = nil
+    object.flags.remove(.inaccessible)
   }
 }

@@ -132,10 +132,7 @@ extension ContextCore {
       isMissing = !isOther
     }
     let object = try object(with: id)
-    if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
-      object.row = nil
-      object.flags.remove(.inaccessible)
-    }
+    forgetMissing(object)
     let isThere = try object.row != nil || !isMissing && fire(object)
     try readOutdatedLists()
     if !isThere && isOfRemovedStore(key) { throw PersistenceError.missingStore([id]) }
