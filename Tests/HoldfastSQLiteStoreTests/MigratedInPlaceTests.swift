@@ -22,22 +22,34 @@ import Testing
     return try #require(try PropertyList(binary: bytes).dictionary)
   }
 
+  /// What a program that migrates a file keeps in the metadata.
+  enum Kept: CaseIterable, Sendable {
+    case nothing
+    /// The entries of this framework, which the program doesn't know.
+    case ours
+    /// The entries of the user, with the former model's digest, in a file without entries of this framework.
+    case digest
+    case oursAndDigest
+  }
+
   /// The bytes of the metadata of a file with a further entity, as hexadecimal digits.
-  ///
-  /// - Parameter keepsOurs: Whether the entries of this framework are those of the former model, as of a program that doesn't know them.
-  private func migratedMetadata(keepsOurs: Bool) throws -> String {
+  private func migratedMetadata(keeping kept: Kept) throws -> String {
     let model = try HistoryModel.model(), aardvark = AttributeDescription("name", .string, isOptional: true)
     let larger = try ManagedObjectModel(entities: model.declarations + [EntityDescription("Aardvark", attributes: [aardvark])])
     var list = try entries(larger, "Migrated.sqlite")
-    if keepsOurs {
+    switch kept {
+    case .nothing: break
+    case .ours, .oursAndDigest:
       for (key, value) in try entries(model, "Former.sqlite") where key.hasPrefix("_Holdfast") { list[key] = value }
+    case .digest: list = list.filter { !$0.key.hasPrefix("_Holdfast") }
     }
+    if kept == .digest || kept == .oursAndDigest { list["created with"] = .string(model.versionDigest) }
     return PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
   }
 
-  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode, keepsOurs: Bool) async throws {
-    let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata(keepsOurs: keepsOurs)
+  @Test(.ownThreads, arguments: SQLiteStoreOptions.JournalMode.allCases, Kept.allCases)
+  func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode, keeping kept: Kept) async throws {
+    let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata(keeping: kept)
     let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
     let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
     let context = try HistoryModel.context(coordinator), fido = try HistoryModel.insert("Dog", "Fido", context)

@@ -58,6 +58,23 @@ import Testing
     #expect(try place.contents(third, from: [second]) == ["Dog a: image=300000 bytes 7 note=?"])
   }
 
+  /// A program may keep the digest of a model in the metadata, for example that of the model with which it created the store.
+  @Test(arguments: [false, true]) func aDigestInTheUsersMetadataIsNotThatOfTheFile(hasMark: Bool) throws {
+    let place = try migratedFile(hasMark: hasMark)
+    try PersistentStoreCoordinator.setMetadata(["created with": .string(first.versionDigest)], for: place.description)
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: first, store: place.description) }
+    #expect(error?.code == .incompatibleModel, "\(error as Any)")
+    #expect(try place.contents(second) == ["Dog a: image=300000 bytes 7"])
+  }
+
+  /// The digest of a later version, which another program has noted before, doesn't keep the file from being migrated.
+  @Test func aFileWithTheDigestOfALaterVersionInTheUsersMetadataIsMigrated() throws {
+    let place = MigratedStore.Place(.coreData)
+    try place.fill(second) { try $0.add("Dog", "a") }
+    try PersistentStoreCoordinator.setMetadata(["wanted": .string(third.versionDigest)], for: place.description)
+    #expect(try place.contents(third, from: [second]) == ["Dog a: image=nil note=?"])
+  }
+
   @Test(arguments: [false, true]) func externalFilesAreCopiedAndRemovedWithTheStore(hasMark: Bool) throws {
     let place = try migratedFile(hasMark: hasMark), copy = MigratedStore.Place(.sqlite)
     try PersistentStoreCoordinator.replacePersistentStore(copy.description, withCopyOf: place.description)

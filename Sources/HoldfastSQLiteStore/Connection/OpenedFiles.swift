@@ -418,8 +418,8 @@ final class OpenedFiles: Sendable {
   private func checkModel(
     _ model: ManagedObjectModel, _ missing: [EntityIndex], _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
   ) throws(StoreError) {
-    let digest = model.versionDigest
-    if MetadataRecord.isMarked(metadata, for: model, digest: digest) { return }
+    let digest = model.versionDigest, isMarked = MetadataRecord.isMarked(metadata, for: model, digest: digest)
+    if isMarked && MetadataRecord.holdsNothingOfTheUser(metadata) { return }
     let record: MetadataRecord
     do { record = try MetadataRecord(uuid: uuid, bytes: metadata) } catch {
       throw StoreError(
@@ -427,7 +427,7 @@ final class OpenedFiles: Sendable {
         reason: "The metadata can't be read. Nothing was written. Close the store, and repair the file.", cause: error)
     }
     // As when a file is opened.
-    if missing.isEmpty && record.layoutHashes == nil && MetadataRecord.hasDigest(metadata, digest) { return }
+    if record.hasDigest(digest) && (isMarked || (missing.isEmpty && record.layoutHashes == nil)) { return }
     do throws(StoreError) { try record.checkCompatibility(with: model, without: missing, path: file.path) } catch {
       guard error.code == .incompatibleModel else { throw error }
       throw StoreError(

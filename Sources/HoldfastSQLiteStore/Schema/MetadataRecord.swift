@@ -75,15 +75,19 @@ struct MetadataRecord: Sendable {
 
   /// Whether the bytes of a list contain the mark and the digest of a model, without decoding them.
   ///
-  /// Another program that migrates the file replaces the digest, but may keep the mark.
+  /// Another program that migrates the file replaces the digest, but may keep the mark. If the list has entries of the user, which can have
+  /// the digest of any model as a value, ``hasDigest(_:)`` decides.
   static func isMarked(_ bytes: [UInt8], for model: ManagedObjectModel, digest: String) -> Bool {
     hasDigest(bytes, digest) && StoreOpening.contains(bytes, layoutMark(of: model, digest: digest))
   }
 
-  /// Whether the bytes of a list contain the digest of all version hashes as an entry.
+  /// Whether the list has the digest of a model's version hashes.
+  func hasDigest(_ digest: String) -> Bool { list[Key.digest]?.string == digest }
+
+  /// Whether the bytes of a list contain a digest as an entry.
   ///
   /// The mark contains the digest as well. But in a binary property list, the byte before a text of this length is the length.
-  static func hasDigest(_ bytes: [UInt8], _ digest: String) -> Bool {
+  private static func hasDigest(_ bytes: [UInt8], _ digest: String) -> Bool {
     StoreOpening.contains(bytes, String(Unicode.Scalar(UInt8(digest.utf8.count))) + digest)
   }
 

@@ -71,8 +71,8 @@ struct StoreOpening {
     try reader.checkEncoding(connection)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
-    let isOurs = MetadataRecord.isMarked(row.plist, for: model, digest: digest)
-    if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
+    let isMarked = MetadataRecord.isMarked(row.plist, for: model, digest: digest)
+    if isMarked && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.own(model)
       try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
       return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, isOwn: true, connection))
@@ -80,8 +80,9 @@ struct StoreOpening {
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
     // The mark covers all hashes together. In another program's file, the digest does.
+    let hasDigest = record.hasDigest(digest), isOurs = isMarked && hasDigest
     let missing = isOurs ? [] : try record.missingEntities(of: model, openedWith: configuration, connection)
-    if !isOurs && (record.layoutHashes != nil || !missing.isEmpty || !MetadataRecord.hasDigest(row.plist, digest)) {
+    if !isOurs && (record.layoutHashes != nil || !missing.isEmpty || !hasDigest) {
       try record.checkCompatibility(with: model, without: missing, path: database.file.path)
     }
     let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, without: missing, from: connection, row.schema)
