@@ -148,4 +148,15 @@ import Testing
     let keys = try SQL.rows(place.path, "SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
     #expect(keys == [["1", "Animal", "2"], ["2", "Bird", "1"], ["3", "Yak", "1"]])
   }
+
+  /// Both entities have rows of that name in `Z_PRIMARYKEY` then.
+  @Test(arguments: ["Bear", "Dog"]) func aRenamedEntityIsFoundIfAnotherOneHasItsFormerName(_ renamed: String) throws {
+    let place = MigratedStore.Place(.coreData)
+    let zoo = try model(
+      EntityDescription("Animal"), EntityDescription("Cat", superentity: "Animal"),
+      EntityDescription(renamed, superentity: "Animal").renamed(from: "Cat"))
+    try place.fill(zoo) { context in for entity in ["Animal", "Cat", renamed] { try context.add(entity, entity) } }
+    _ = try SQL.rows(place.path, "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Cat' WHERE Z_NAME = '\(renamed)'")
+    #expect(try place.contents(zoo) == ["Animal", "Cat", renamed].sorted().map { "\($0) \($0):" })
+  }
 }

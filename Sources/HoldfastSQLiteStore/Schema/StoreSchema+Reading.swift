@@ -50,20 +50,25 @@ extension StoreSchema {
   private static func entityNumbers(
     _ model: ManagedObjectModel, without lacked: [EntityIndex], _ connection: SQLiteConnection
   ) throws -> [Int64] {
-    var byName: [String: Int64] = [:]
-    // The smallest number of a name is taken: those of the history, whose rows are named CHANGE and TRANSACTION, are above all others.
-    let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY ORDER BY Z_ENT DESC")
-    while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
-    var found = model.entities.map { byName[$0.name] }
+    var byName: [String: [Int64]] = [:]
+    let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY ORDER BY Z_ENT")
+    while try statement.step() { byName[statement.string(1), default: []].append(statement.int64(0)) }
+    func newNumber(_ place: Int) -> Int64 { Int64(place + 1) }
+    // A renamed entity may have its former name in the file, which is that of another entity now. The predicted number distinguishes them.
+    // Otherwise, the smallest number of a name is taken: those of the history, named CHANGE and TRANSACTION, are above all others.
+    var found = model.entities.enumerated().map { place, entity in
+      byName[entity.name].flatMap { lacked.isEmpty && $0.contains(newNumber(place)) ? newNumber(place) : $0.first }
+    }
     for index in lacked { found[index.rawValue] = Int64.max }
     for (place, entity) in model.entities.enumerated() where found[place] == nil {
-      guard let former = entity.declaration.renamingIdentifier, let number = byName[former] else { continue }
+      guard let former = entity.declaration.renamingIdentifier, let number = byName[former]?.first else { continue }
       if !found.contains(number) { found[place] = number }
     }
+    let numbers = Set(byName.values.joined())
     return try zip(model.entities, found).map { entity, number in
       if let number { return number }
-      let predicted = Int64(entity.index.rawValue + 1)
-      guard lacked.isEmpty, byName.values.contains(predicted), !found.contains(predicted) else {
+      let predicted = newNumber(entity.index.rawValue)
+      guard lacked.isEmpty, numbers.contains(predicted), !found.contains(predicted) else {
         throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
       }
       return predicted
