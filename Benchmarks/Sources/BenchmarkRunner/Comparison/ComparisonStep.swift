@@ -17,7 +17,7 @@ public struct ComparisonStep: Sendable {
     (Array(1...rounds) + [0]).flatMap { round in
       subjects.flatMap { subject in
         stores.flatMap { store in
-          store.workloads.filter { $0.input == subject.input }.map {
+          store.workloads.filter { $0.input == subject.input && $0.minimumSize <= subject.size }.map {
             ComparisonStep(store: store, workload: $0, size: subject.size, round: round)
           }
         }

@@ -36,14 +36,20 @@ public struct Workload: Sendable {
   public let input: MeasurementInput
   /// How the workload uses its file.
   public let use: StoreUse
+  /// The minimum number of objects in the input. A comparison of fewer skips the workload.
+  public let minimumSize: Int
   /// Runs the workload and reports figures.
   public let run: @Sendable (WorkloadContext) throws -> Void
 
-  /// Creates a workload.
-  public init(_ name: String, _ input: MeasurementInput, _ use: StoreUse, run: @escaping @Sendable (WorkloadContext) throws -> Void) {
+  /// Creates a workload. The minimum size defaults to 1.
+  public init(
+    _ name: String, _ input: MeasurementInput, _ use: StoreUse, minimumSize: Int = 1,
+    run: @escaping @Sendable (WorkloadContext) throws -> Void
+  ) {
     self.name = name
     self.input = input
     self.use = use
+    self.minimumSize = minimumSize
     self.run = run
   }
 }

@@ -30,7 +30,7 @@ struct PeopleWorkloads {
       workload("W8", .readsStore) { try warm("W8", $0) { try $0.aggregate() } },
       workload("W6", .changesStore) { try update("W6", $0) },
       workload("W7", .changesStore) { try delete("W7", $0) },
-      workload("SAVES", .changesStore) { try saves($0, try open($0, PeopleModel.make())) },
+      workload("SAVES", .changesStore, minimumSize: leastForSaves) { try saves($0, try open($0, PeopleModel.make())) },
     ]
   }
 
@@ -38,18 +38,26 @@ struct PeopleWorkloads {
   var whole: [Workload] {
     [
       workload("W1", .makesStore, insertAndTimeSave), workload("READ", .changesStore, readOnce),
-      workload("SAVES", .changesStore) { try saves($0, try open($0, PeopleModel.make())) },
+      workload("SAVES", .changesStore, minimumSize: leastForSaves) { try saves($0, try open($0, PeopleModel.make())) },
     ]
   }
 
   /// For an in-memory store: one process that creates the graph and performs all phases.
   var together: [Workload] {
-    [workload("READ", .needsNoFile, everything), workload("SAVES", .needsNoFile) { try saves($0, try made($0)) }]
+    [
+      workload("READ", .needsNoFile, everything),
+      workload("SAVES", .needsNoFile, minimumSize: leastForSaves) { try saves($0, try made($0)) },
+    ]
   }
 
-  private func workload(_ name: String, _ use: Workload.StoreUse, _ body: @escaping @Sendable (StoreRun) throws -> Void) -> Workload {
+  /// Fewer people aren't enough for any ``/BenchmarkData/SavePhase``, so the saves would report no figures.
+  private var leastForSaves: Int { SavePhase.ones.places.upperBound }
+
+  private func workload(
+    _ name: String, _ use: Workload.StoreUse, minimumSize: Int = 1, _ body: @escaping @Sendable (StoreRun) throws -> Void
+  ) -> Workload {
     let kind = kind
-    return Workload(name, .people, use) { try body(StoreRun(kind, $0)) }
+    return Workload(name, .people, use, minimumSize: minimumSize) { try body(StoreRun(kind, $0)) }
   }
 
   private func open(_ run: StoreRun, _ model: ManagedObjectModel) throws -> PeopleGraph {
