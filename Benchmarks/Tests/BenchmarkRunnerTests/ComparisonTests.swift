@@ -279,6 +279,16 @@ import Testing
     #expect(failed.complained.contains("The thresholds weren't written, because something else failed."))
   }
 
+  /// The bug: the error ended the comparison before its results were written or printed.
+  @Test("If the thresholds can't be written, the results are")
+  func unwritableThresholds() throws {
+    let outcome = try compare(
+      rounds: 1, change: { options, folder in (options.thresholds, options.writesThresholds) = (folder + "/none/thresholds.json", true) })
+    #expect(outcome.status == 1 && outcome.complained.contains("The thresholds couldn't be written to "), "\(outcome.complained)")
+    #expect((outcome.report["problems"] as? [String])?.count == 1)
+    #expect(outcome.printed.contains("\n150 people, time\n"))
+  }
+
   @Test("Unreadable thresholds and baselines are reported before anything is measured")
   func unreadableReferences() throws {
     let first = try compare(change: { options, folder in options.thresholds = folder + "/none.json" })

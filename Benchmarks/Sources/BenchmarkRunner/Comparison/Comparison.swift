@@ -137,7 +137,7 @@ public struct Comparison {
   private mutating func conclude(_ references: ComparisonReferences) throws -> Int32 {
     report.problems += ledger.disagreements.map(\.description)
     report.conclude()
-    report.problems += try references.check(report)
+    report.problems += references.check(report)
     try report.write(to: options.outputFolder + "/results.json")
     try ReportPage(report).write(to: options.outputFolder + "/report.html")
     try ComparisonMarkdown(report).write(to: options.outputFolder + "/summary.md")

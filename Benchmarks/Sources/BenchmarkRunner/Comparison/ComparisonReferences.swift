@@ -12,10 +12,14 @@ struct ComparisonReferences {
   }
 
   /// Descriptions of counts that exceed their limit. Writes the limits instead if they are to be written and the report has no problems.
-  func check(_ report: ComparisonReport) throws -> [String] {
+  ///
+  /// If they can't be written, that is a problem, too: an error would prevent the results from being written.
+  func check(_ report: ComparisonReport) -> [String] {
     if let thresholdsToWrite {
       if !report.problems.isEmpty { return ["The thresholds weren't written, because something else failed."] }
-      try Thresholds(report.summaries).write(to: thresholdsToWrite)
+      do { try Thresholds(report.summaries).write(to: thresholdsToWrite) } catch {
+        return ["The thresholds couldn't be written to \(thresholdsToWrite). (\(error))"]
+      }
     }
     return thresholds?.exceeded(by: report.summaries) ?? []
   }
