@@ -115,6 +115,7 @@ final class BrokenStore: ForwardingStore {
     }
     lastKey.store(firstKey, ordering: .relaxed)
     var metadata = try base.open(model: opened, host: host)
+    if flaw == .continuesAfterHighestRow { lastKey.store(try highestKey(opened), ordering: .relaxed) }
     if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
     if flaw == .losesMetadata { metadata.userInfo = [:] }
     if flaw == .readsEverythingOnOpening {
@@ -124,6 +125,16 @@ final class BrokenStore: ForwardingStore {
       }
     }
     return metadata
+  }
+
+  /// The highest key of all rows.
+  private func highestKey(_ model: ManagedObjectModel) throws -> Int64 {
+    let view = try base.beginRead(.latest), sink = KeepingSink()
+    defer { view.end() }
+    for entity in model.entities where !entity.isAbstract {
+      try base.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, into: sink)
+    }
+    return sink.batches.flatMap { batch in (0..<batch.count).map { batch[$0].key.rawValue } }.max() ?? 0
   }
 
   func close() throws {
@@ -387,7 +398,8 @@ final class BrokenStore: ForwardingStore {
     if flaw == .servesFirstDemandOnly, !demands.isEmpty {
       return [try base.reserveKeys(demands, options: options)[0]] + demands.dropFirst().map { _ in [] }
     }
-    if flaw == .forgetsReservedKeys || flaw == .reservesKeysPerStore { return demands.map(ownKeys) }
+    let countsItself: [Flaw?] = [.forgetsReservedKeys, .reservesKeysPerStore, .continuesAfterHighestRow]
+    if countsItself.contains(flaw) { return demands.map(ownKeys) }
     return try base.reserveKeys(demands, options: options).map(spoiled)
   }
 

@@ -30,7 +30,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case keepsLineage, comparesFileSizes
   case servesDamagedFiles, ignoresDamagedModel, ignoresDamagedNextKeys
   case hidesFailedCommits, failsCommitsThatTookEffect, failsAfterFailedCall
-  case forgetsReservedKeys, reservesKeysPerStore, createsWhenReadOnly, requestedRowsTwice
+  case forgetsReservedKeys, reservesKeysPerStore, continuesAfterHighestRow, createsWhenReadOnly, requestedRowsTwice
   case countsInNewestState, ordersInNewestState, keysWithoutVersions, rowsAlongOfSuperentity, derivesFirstWordOnly
   case keepsTokenWithoutUpdates, lookupKeysOfAll
   case losesMetadataBySaving, takesMetadataWhenClosed, ignoresUniqueReferences
@@ -110,7 +110,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .failsAfterFailedCall: ["S5"]
     case .failsAfterFailure, .leavesPartOfRefusedSave: ["S5"]
     case .losesSavesOfOtherStores, .comparesFileSizes: ["O6"]
-    case .forgetsReservedKeys, .reservesKeysPerStore: ["K1"]
+    case .forgetsReservedKeys, .reservesKeysPerStore, .continuesAfterHighestRow: ["K1"]
     case .createsWhenReadOnly: ["O2"]
     case .requestedRowsTwice: ["R1"]
     case .countsInNewestState, .ordersInNewestState: ["V1"]

@@ -82,13 +82,15 @@ enum SavingCases {
     try store.save(graph) { edit in for key in keys { edit.delete("Club", key) } }
     let more = try store.keys("Club", 3)
     run.expect(Set(more).isDisjoint(with: keys), "new keys to differ from those of deleted rows", got: "\(more) after \(keys)")
-    try store.save(graph) { $0.insert("Club", more[0], ["name": .string("Club")]) }
+    try store.save(graph) { edit in for key in [more[0], more[2]] { edit.insert("Club", key, ["name": .string("Club")]) } }
+    // No remaining row shows that the highest key was used.
+    try store.save(graph) { $0.delete("Club", more[2]) }
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
-    let last = try again.keys("Club", 3)
+    let last = try again.keys("Club", 3), committed = keys + [more[0], more[2]]
     run.expect(
-      Set(last).isDisjoint(with: keys + [more[0]]), "new keys to differ from those of committed rows",
-      got: "\(last) after \(keys), \(more[0])")
+      Set(last).isDisjoint(with: committed), "new keys to differ from those of committed and deleted rows",
+      got: "\(last) after \(committed)")
   }
 
   private static func receipts(_ run: CaseRun) throws {
