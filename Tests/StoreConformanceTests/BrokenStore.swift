@@ -171,13 +171,24 @@ final class BrokenStore: ForwardingStore {
   }
 
   func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
-    let whenEnded = notes.readers.viewBegins()
-    let view = try base.beginRead(kind, options: options)
+    let whenEnded = notes.readers.viewBegins(), isShared = flaw == .sharesSnapshots && kind == .snapshot
+    let view = try isShared ? sharedSnapshot(options) : base.beginRead(kind, options: options)
     let state = notes.state.withLock { notes in
       notes.firstToken = notes.firstToken ?? view.state
       return flaw == .keepsToken || flaw == .keepsTokenWithoutUpdates ? notes.firstToken : view.state
     }
-    return View(view, kind, state, endsBase: flaw != .endedViewsAnswer, whenEnded: whenEnded)
+    return View(view, kind, state, endsBase: flaw != .endedViewsAnswer) { [notes] in
+      if isShared { notes.state.withLock { $0.oldView = nil } }
+      whenEnded()
+    }
+  }
+
+  /// The snapshot that all views share until one of them ends.
+  private func sharedSnapshot(_ options: RequestOptions) throws -> any ReadView {
+    if let shared = notes.state.withLock({ $0.oldView }) { return shared }
+    let view = try base.beginRead(.snapshot, options: options)
+    notes.state.withLock { $0.oldView = view }
+    return view
   }
 
   /// The base store's view that answers a request.

@@ -10,7 +10,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresLocksOfMissingRows, appliesFirstPartOnly, comparesNaNAsEqual
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
-  case liveSnapshots, liveRowsInSnapshots, endedViewsAnswer, lateViews
+  case liveSnapshots, liveRowsInSnapshots, sharesSnapshots, endedViewsAnswer, lateViews
   case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
   case answersInOwnOrder, answersForMissingSources, offsetsDescend, namesUnknownEntities, leavesOutEntities
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
@@ -73,7 +73,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .commitsInPrepare: ["S4"]
     case .abortCommits: ["S9"]
     case .committedLater: ["S8"]
-    case .liveSnapshots, .liveRowsInSnapshots: ["V1"]
+    case .liveSnapshots, .liveRowsInSnapshots, .sharesSnapshots: ["V1"]
     case .endedViewsAnswer: ["V3"]
     case .newIdentity: ["O1"]
     case .losesRowsOnClosing, .answersWhenClosed: ["O5"]

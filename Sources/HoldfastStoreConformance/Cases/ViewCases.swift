@@ -10,6 +10,8 @@ enum ViewCases {
       "V1", "keys, counts and look-ups in a snapshot are those of the snapshot", requires: .with { $0.snapshots = true }, snapshotQueries),
     StoreConformanceCase(
       "V1", "many saves don't change a snapshot", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
+    StoreConformanceCase(
+      "V1", "each of several snapshots reads its own generation", requires: .with { $0.snapshots = true }, severalSnapshots),
     StoreConformanceCase("V2", "a latest view shows every save committed before it", latestSees),
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
     StoreConformanceCase("V3", "ended views release their resources", endedViewsGiveBack),
@@ -118,6 +120,29 @@ enum ViewCases {
     try store.expectContents(before, "in a snapshot from before 80 saves", in: view)
     try store.expectContents(graph, "after 80 saves")
     view.end()
+  }
+
+  /// A store may limit the number of snapshots. The case then reads those that it got.
+  private static func severalSnapshots(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    var snapshots: [(view: any ReadView, before: ExpectedGraph)] = []
+    for round in 0..<2 {
+      do {
+        snapshots.append((view: try store.store.beginRead(.snapshot), before: ExpectedGraph(graph)))
+      } catch let error as StoreError where error.code == .tooManyReadViews {
+        break
+      }
+      let key = try store.keys("Person", 1)[0]
+      try store.save(graph) { change($0, graph, key, round: round) }
+    }
+    for (view, before) in snapshots.reversed() { try store.expectContents(before, "in one of several snapshots", in: view) }
+    snapshots.first?.view.end()
+    for (view, before) in snapshots.dropFirst() {
+      try store.expectContents(before, "in a snapshot after an older one ended", in: view)
+      view.end()
+    }
+    try store.expectContents(graph, "after several snapshots")
   }
 
   /// A store whose views have no state tokens passes.
