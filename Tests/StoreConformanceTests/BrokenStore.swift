@@ -434,7 +434,7 @@ final class BrokenStore: ForwardingStore {
   }
 
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
-    if flaw == .comparesNaNAsEqual, hasEqualNaN(request) {
+    if flaw == .comparesNaNAsEqual && hasEqualNaN(request) || flaw == .ignoresSpacesAtEnd && hasAlmostEqualTexts(request) {
       throw StoreError(.constraintConflict, operation: "save", reason: "Two rows have the same unique value.")
     }
     var request = request
@@ -525,10 +525,23 @@ final class BrokenStore: ForwardingStore {
 
   /// Whether two inserted rows have NaN in a unique attribute.
   private func hasEqualNaN(_ request: SaveRequest) -> Bool {
+    insertsUniqueValues(request) { values in values.count(where: \.isNaN) > 1 }
+  }
+
+  /// Whether two inserted rows have texts in a unique attribute that differ only in spaces at their ends.
+  private func hasAlmostEqualTexts(_ request: SaveRequest) -> Bool {
+    insertsUniqueValues(request) { values in
+      let texts = Set(values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } })
+      return Set(texts.map { String($0.reversed().drop { $0 == " " }.reversed()) }).count < texts.count
+    }
+  }
+
+  /// Whether the inserted rows of an entity have values of a unique attribute for which a condition holds.
+  private func insertsUniqueValues(_ request: SaveRequest, where condition: ([StoreValue]) -> Bool) -> Bool {
     guard let model = notes.state.withLock({ $0.model }) else { return false }
     return request.entities.contains { changes in
       let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }
-      return model.entities[changes.entity].uniqueSlots.joined().contains { slot in rows.count { $0[slot].isNaN } > 1 }
+      return model.entities[changes.entity].uniqueSlots.joined().contains { slot in condition(rows.map { $0[slot] }) }
     }
   }
 

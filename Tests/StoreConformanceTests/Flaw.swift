@@ -7,7 +7,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
   case skipsCancelledFetches, endsCancelledRelationships
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
-  case ignoresLocksOfMissingRows, appliesFirstPartOnly, comparesNaNAsEqual
+  case ignoresLocksOfMissingRows, appliesFirstPartOnly, comparesNaNAsEqual, ignoresSpacesAtEnd
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
   case liveSnapshots, liveRowsInSnapshots, sharesSnapshots, endedViewsAnswer, lateViews
@@ -68,7 +68,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
     case .ignoresLocksOfMissingRows: ["S1"]
     case .appliesFirstPartOnly: ["S10", "S13"]
-    case .comparesNaNAsEqual: ["S2"]
+    case .comparesNaNAsEqual, .ignoresSpacesAtEnd: ["S2"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
     case .commitsInPrepare: ["S4"]
     case .abortCommits: ["S9"]

@@ -220,7 +220,8 @@ enum ConflictCases {
   private static func nearValues(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = ExpectedGraph(store)
-    let texts = ConformanceValues.texts
+    // Many databases ignore spaces at the end when they compare texts.
+    let texts = ConformanceValues.texts + ["abc "]
     let keys = try store.keys("Person", texts.count)
     try store.save(graph) { edit in
       for (index, key) in keys.enumerated() {
