@@ -476,7 +476,7 @@ final class BrokenStore: ForwardingStore {
     }
     if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
-    if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
+    if flaw == .ignoresExpectedVersions || flaw == .overwritesEarlierVersions { request = try expectingWhatIsThere(request) }
     if flaw == .keepsTokenWithoutUpdates, request.entities.contains(where: { !$0.updated.isEmpty }) {
       notes.state.withLock { $0.firstToken = nil }
     }
@@ -571,12 +571,23 @@ final class BrokenStore: ForwardingStore {
     for index in request.entities.indices {
       let entity = request.entities[index].entity
       for update in request.entities[index].updated.indices {
-        let rows = request.entities[index].updated[update].rows
-        request.entities[index].updated[update].expectedVersions = try (0..<rows.count).map { try version(rows[$0].key, entity, view) }
+        let rows = request.entities[index].updated[update].rows, versions = request.entities[index].updated[update].expectedVersions
+        request.entities[index].updated[update].expectedVersions = try (0..<rows.count).map {
+          try expected(versions[$0], rows[$0].key, entity, view)
+        }
       }
-      request.entities[index].deleted.expectedVersions = try request.entities[index].deleted.keys.map { try version($0, entity, view) }
+      let deleted = request.entities[index].deleted
+      request.entities[index].deleted.expectedVersions = try zip(deleted.keys, deleted.expectedVersions).map {
+        try expected($1, $0, entity, view)
+      }
     }
     return request
+  }
+
+  /// The version of a row with which the store doesn't find a conflict.
+  private func expected(_ expected: RowVersion, _ key: ObjectKey, _ entity: EntityIndex, _ view: any ReadView) throws -> RowVersion {
+    let stored = try version(key, entity, view)
+    return flaw == .ignoresExpectedVersions || stored > 0 && stored < expected ? stored : expected
   }
 
   private func version(_ key: ObjectKey, _ entity: EntityIndex, _ view: any ReadView) throws -> RowVersion {

@@ -7,7 +7,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
   case skipsCancelledFetches, endsCancelledRelationships
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
-  case ignoresLocksOfMissingRows, appliesFirstPartOnly, comparesNaNAsEqual, ignoresSpacesAtEnd
+  case ignoresLocksOfMissingRows, overwritesEarlierVersions, appliesFirstPartOnly, comparesNaNAsEqual, ignoresSpacesAtEnd
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
   case liveSnapshots, liveRowsInSnapshots, sharesSnapshots, endedViewsAnswer, lateViews
@@ -66,7 +66,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
-    case .ignoresLocksOfMissingRows: ["S1"]
+    case .ignoresLocksOfMissingRows, .overwritesEarlierVersions: ["S1"]
     case .appliesFirstPartOnly: ["S10", "S13"]
     case .comparesNaNAsEqual, .ignoresSpacesAtEnd: ["S2"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]

@@ -114,7 +114,10 @@ enum ConflictCases {
     edit.update("Person", people[2], ["name": .string("mine")])
     edit.update("Person", people[3], ["name": .string("no conflict")])
     edit.lock("Person", people[5], expected: 40)
-    try expectConflicts(store, now, edit, [people[0]: 1, people[1]: 1, people[2]: 1, people[5]: 40], "a save with four conflicts")
+    // A later version than the stored one was read before a backup was restored.
+    edit.update("Person", people[6], expected: 30, ["name": .string("mine")])
+    try expectConflicts(
+      store, now, edit, [people[0]: 1, people[1]: 1, people[2]: 1, people[5]: 40, people[6]: 30], "a save with five conflicts")
   }
 
   // MARK: Uniqueness
