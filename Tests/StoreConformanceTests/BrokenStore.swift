@@ -118,6 +118,11 @@ final class BrokenStore: ForwardingStore {
     if flaw == .continuesAfterHighestRow { lastKey.store(try highestKey(opened), ordering: .relaxed) }
     if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
     if flaw == .losesMetadata { metadata.userInfo = [:] }
+    if flaw == .losesMetadataTypes {
+      for (key, value) in metadata.userInfo {
+        if case .int16(let number) = value { metadata.userInfo[key] = .int64(Int64(number)) }
+      }
+    }
     if flaw == .readsEverythingOnOpening {
       for entity in opened.entities {
         let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])

@@ -33,7 +33,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case forgetsReservedKeys, reservesKeysPerStore, continuesAfterHighestRow, createsWhenReadOnly, requestedRowsTwice
   case countsInNewestState, ordersInNewestState, keysWithoutVersions, rowsAlongOfSuperentity, derivesFirstWordOnly
   case keepsTokenWithoutUpdates, lookupKeysOfAll
-  case losesMetadataBySaving, takesMetadataWhenClosed, ignoresUniqueReferences
+  case losesMetadataBySaving, losesMetadataTypes, takesMetadataWhenClosed, ignoresUniqueReferences
   case writesUnchangedExternalValues, keepsFilesOfReplacedValues, ignoresDigest, doesNotSynchronize, keepsDestinationsOfDeletedSources
 
   /// The rules that have at least one case that must fail.
@@ -118,7 +118,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .keepsTokenWithoutUpdates: ["V4"]
     case .rowsAlongOfSuperentity: ["L4"]
     case .derivesFirstWordOnly: ["S13"]
-    case .losesMetadataBySaving: ["M1"]
+    case .losesMetadataBySaving, .losesMetadataTypes: ["M1"]
     case .takesMetadataWhenClosed: ["O5"]
     case .ignoresUniqueReferences: ["S2"]
     case .writesUnchangedExternalValues: ["X3"]

@@ -241,7 +241,11 @@ enum OpeningCases {
     let store = try run.open(place, ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     try store.store.setMetadata(["gone": .int64(1), "kept": .string("before")])
-    let values: [String: StoreValue] = ["kept": .string("caf\u{E9}"), "number": .int64(.max), "date": .date(0.5), "flag": .bool(true)]
+    var values: [String: StoreValue] = ["kept": .string("caf\u{E9}"), "number": .int64(.max), "date": .date(0.5), "flag": .bool(true)]
+    // Many formats have one type for all numbers, or one for all texts.
+    for type in AttributeType.storedCases where type != .objectID {
+      values["value of type \(type.rawValue)"] = ConformanceValues.values(of: type).last
+    }
     try store.store.setMetadata(values)
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
