@@ -371,8 +371,8 @@ final class BrokenStore: ForwardingStore {
       }
     }
     if flaw == .offsetsDescend || flaw == .namesUnknownEntities || flaw == .leavesOutEntities { answer = malformed(answer) }
-    let addsRows = flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers || flaw == .rowsAlongOfSuperentity
-    let accepts = request.acceptsRows && addsRows
+    let addingRows: [Flaw?] = [.rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongOfSuperentity, .rowsAlongOfNewestState]
+    let accepts = request.acceptsRows && addingRows.contains(flaw)
     guard accepts || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
   }
@@ -395,7 +395,8 @@ final class BrokenStore: ForwardingStore {
   ) throws -> RelationshipAnswer {
     let sink = KeepingSink()
     let keys = flaw == .rowsAlongOfOthers ? Array(0..<1000) : Array(Set(answer.targets))
-    try base.rows(FaultRequest(entity: relationship.destinationIndex, keys: keys), in: answering(view), into: sink)
+    let view = try flaw == .rowsAlongOfNewestState ? base.beginRead(.latest) : answering(view)
+    try base.rows(FaultRequest(entity: relationship.destinationIndex, keys: keys), in: view, into: sink)
     var rows = flaw == .rowsAlongTwice ? sink.batches + sink.batches : sink.batches
     if flaw == .rowsAlongOfSuperentity, let model = notes.state.withLock({ $0.model }) {
       rows = rows.map { batch in

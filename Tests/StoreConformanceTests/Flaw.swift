@@ -14,7 +14,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
   case answersInOwnOrder, answersForMissingSources, offsetsDescend, namesUnknownEntities, leavesOutEntities
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
-  case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
+  case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked, rowsAlongOfNewestState
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
   case servesOtherBytes, inventsMissingBytes, forgetsAnswers, explainsWithValues
@@ -86,7 +86,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .makesRoomInCommit: ["S3"]
     case .savesByHalves: ["S6"]
     case .commitsEverySecondTime: ["S7"]
-    case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked: ["L4"]
+    case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked, .rowsAlongOfNewestState: ["L4"]
     case .forgetsSubentities: ["F1"]
     case .deliversWholeFamilies: ["R2"]
     case .forgetsOrder: ["S12"]

@@ -12,6 +12,8 @@ enum RelationshipCases {
     StoreConformanceCase("L2", "adding an existing link or removing a missing one has no effect", repeatedLinks),
     StoreConformanceCase("L3", "missing sources have no targets", missingSources),
     StoreConformanceCase("L4", "prefetched rows are current rows of targets, each once", rowsAlong),
+    StoreConformanceCase(
+      "L4", "prefetched rows in a snapshot are those of the snapshot", requires: .with { $0.snapshots = true }, rowsAlongInSnapshots),
   ]
 
   private static func expectTargets(
@@ -174,6 +176,23 @@ enum RelationshipCases {
       for relationship in ["friends", "friendOf", "clubs"] { try expectRowsAlong(store, graph, "Person", relationship, sources) }
     }
     for sources in [[companies[0]], companies] { try expectRowsAlong(store, graph, "Company", "employees", sources) }
+  }
+
+  private static func rowsAlongInSnapshots(_ run: CaseRun) throws {
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      let store = try run.openNew(ConformanceModel.general), entity = store.entity("Person")
+      let graph = try ConformanceRows.people(store), before = ExpectedGraph(graph).rows("Person"), people = before.keys.sorted()
+      let view = try store.store.beginRead(kind)
+      try store.save(graph) { edit in for key in people { edit.update("Person", key, ["name": .string("Changed")]) } }
+      for relationship in entity.toManyRelationships where ["friends", "friendOf"].contains(relationship.name) {
+        let request = RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: people, acceptsRows: true)
+        guard let answer = try store.answer(request, in: view) else { continue }
+        let rows = answer.rows.flatMap { batch in (0..<batch.count).map { batch[$0] } }
+        let expected = Set(rows.map(\.key)).compactMap { before[$0] }
+        store.expectRows(rows, expected, "the prefetched rows of Person.\(relationship.name) in a \(kind) view from before a save")
+      }
+      view.end()
+    }
   }
 
   private static func expectRowsAlong(
