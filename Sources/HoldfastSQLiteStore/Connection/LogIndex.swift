@@ -132,17 +132,14 @@ extension SQLiteConnection {
     if let index = LogIndex(state) { return index }
     // A connection without locks has no index, and one in a transaction has the log open if there is one.
     if state.watchedPlace != nil || isInTransaction || state.openFile(SQLITE_FCNTL_JOURNAL_POINTER) != nil { return nil }
-    let statementsRun = statementsRun
-    defer { self.statementsRun = statementsRun }
     // SQLite opens the log at the first read.
-    _ = try? int64("PRAGMA schema_version")
+    _ = try? uncounted { () throws(StoreError) in try int64("PRAGMA schema_version") }
     return LogIndex(state)
   }
 
   /// Whether this connection has a write-ahead log open. It then keeps a lock, so no other process removes the log.
   var hasLogOpen: Bool {
-    let statementsRun = statementsRun
-    defer { self.statementsRun = statementsRun }
-    return (try? string("PRAGMA journal_mode")) == SQLiteStoreOptions.JournalMode.wal.rawValue
+    let mode = try? uncounted { () throws(StoreError) in try string("PRAGMA journal_mode") }
+    return mode == SQLiteStoreOptions.JournalMode.wal.rawValue
   }
 }

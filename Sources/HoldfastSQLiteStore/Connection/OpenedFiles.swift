@@ -396,13 +396,13 @@ final class OpenedFiles: Sendable {
   }
 
   private func checkStore(_ uuid: String, _ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
-    let statementsRun = connection.statementsRun
-    defer { connection.statementsRun = statementsRun }
     var found: String?, metadata: [UInt8] = []
     do throws(StoreError) {
-      let select = try connection.statement("SELECT Z_UUID, Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
-      defer { select.reset() }
-      if try select.step() { (found, metadata) = (select.isNull(0) ? nil : select.string(0), Array(select.blob(1))) }
+      try connection.uncounted { () throws(StoreError) in
+        let select = try connection.statement("SELECT Z_UUID, Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
+        defer { select.reset() }
+        if try select.step() { (found, metadata) = (select.isNull(0) ? nil : select.string(0), Array(select.blob(1))) }
+      }
     } catch {
       guard error.code == .damaged else { throw error }
       throw replaced(connection.operation, OpenedFiles.otherStore, error)

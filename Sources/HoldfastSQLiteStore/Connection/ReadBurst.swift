@@ -77,6 +77,7 @@ extension SQLiteConnection {
       endBurst()
     }
     guard isBurst, burst.look(self) else { return }
+    // Not counted, because the number of these statements depends on the time between requests.
     try uncounted { () throws(StoreError) in try begin(.deferred) }
     burst.isOpen = true
   }
@@ -86,12 +87,5 @@ extension SQLiteConnection {
     guard burst.isOpen else { return }
     burst.isOpen = false
     if !state.isInherited { uncounted { rollback() } }
-  }
-
-  /// Runs statements that don't count, because their number depends on the time between requests.
-  private func uncounted<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
-    let count = statementsRun
-    defer { statementsRun = count }
-    try body()
   }
 }

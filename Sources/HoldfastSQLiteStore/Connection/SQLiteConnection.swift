@@ -70,6 +70,13 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     set { state.statementsRun = newValue }
   }
 
+  /// Runs statements without adding them to ``statementsRun``, because they aren't part of the request.
+  func uncounted<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    let before = statementsRun
+    defer { statementsRun = before }
+    return try body()
+  }
+
   /// Whether a failure made the connection unusable. It can then only be closed.
   var isBroken: Bool { state.isBroken }
   var isClosed: Bool { state.isClosed }

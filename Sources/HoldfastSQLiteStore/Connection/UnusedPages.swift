@@ -16,7 +16,7 @@ struct UnusedPages {
 
   /// Whether a transaction leaves enough unused pages to return them. Call it before the commit, when it takes a tenth of a microsecond.
   static func areMany(on writer: SQLiteConnection) -> Bool {
-    uncounted(writer) {
+    writer.uncounted {
       guard let unused = try? writer.int64("PRAGMA freelist_count"), unused > tolerated else { return false }
       guard let all = try? writer.int64("PRAGMA page_count"), unused > all / 4 else { return false }
       return (try? writer.int64("PRAGMA auto_vacuum")) == incremental
@@ -28,7 +28,7 @@ struct UnusedPages {
   /// Returns all unused pages, unless another process writes. After each transaction, `continues` may shorten the log. It returns whether
   /// to continue with another transaction.
   static func giveBack(on writer: SQLiteConnection, continues: () -> Bool) {
-    uncounted(writer) {
+    writer.uncounted {
       do throws(StoreError) {
         // Stop without progress, whatever a damaged file contains.
         var before = Int64.max
@@ -50,12 +50,5 @@ struct UnusedPages {
       try writer.commit()
       return unused
     }
-  }
-
-  /// Runs statements without adding them to the caller's count.
-  private static func uncounted<Result>(_ writer: SQLiteConnection, _ body: () -> Result) -> Result {
-    let statementsRun = writer.statementsRun
-    defer { writer.statementsRun = statementsRun }
-    return body()
   }
 }
