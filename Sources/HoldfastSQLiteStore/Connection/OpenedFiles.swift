@@ -50,13 +50,8 @@ final class OpenedFiles: Sendable {
     var isCommitting = false
     /// The mark of the last commit whose schema the store knows of; nil if unknown.
     var schema: CommitMark?
-    var storeUUID: String?
-    /// The model that the store was opened with.
-    var model: ManagedObjectModel?
-    /// The entities of the model that the file lacked then.
-    var missingEntities: [EntityIndex] = []
-    /// The metadata that were last known to be those of a store with the model.
-    var metadata: [UInt8] = []
+    /// The store that the file must contain; nil while the store is opened.
+    var store: ExpectedStore?
     /// Whether the database was found overwritten. It stays true until the store is closed.
     var isOverwritten = false
     /// Whether the entire log was moved into the file that was moved away.
@@ -91,11 +86,11 @@ final class OpenedFiles: Sendable {
       if connection.role != .checkpointer, !connection.state.isReadOnly {
         if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
         // While the store opens, before any connection reads the schema.
-        if state.storeUUID == nil { state.schema = mark(connection, state) }
+        if state.store == nil { state.schema = mark(connection, state) }
       }
       // A store that reads without locks doesn't prevent a migration.
-      if connection.state.isReadOnly, let uuid = state.storeUUID {
-        do throws(StoreError) { try checkStore(uuid, connection, &state) } catch {
+      if connection.state.isReadOnly {
+        do throws(StoreError) { try state.store?.check(connection) } catch {
           try connection.state.checkNotOutdated()
           throw error
         }
@@ -123,15 +118,14 @@ final class OpenedFiles: Sendable {
   /// no other program has migrated it.
   func isStore(_ uuid: String, _ schema: StoreSchema, metadata: [UInt8]) {
     state.withLock { state in
-      (state.storeUUID, state.model, state.metadata) = (uuid, schema.model, metadata)
-      state.missingEntities = schema.missingEntities
+      state.store = ExpectedStore(uuid: uuid, schema: schema, metadata: metadata)
       state.checkedCounter = state.checkedCounter ?? state.changeCounter
     }
   }
 
   /// The metadata that were last known to be those of the store. In a writing transaction, they are those in the file unless this store has
   /// changed them itself.
-  var metadata: [UInt8] { state.withLock { $0.metadata } }
+  var metadata: [UInt8] { state.withLock { $0.store?.metadata ?? [] } }
 
   /// Forgets the log. Call it when the file was converted to a rollback journal.
   func logWasRemoved() { state.withLock { $0.forgetLog() } }
@@ -194,7 +188,7 @@ final class OpenedFiles: Sendable {
         state.markAtBegin = .counter(counter)
       }
       // Only a commit of another process can have put another store or model here.
-      if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection, &state) }
+      if !isUnchanged { try state.store?.check(connection) }
       // After an error, the next transaction must check again.
       if case .counter(let counter) = state.markAtBegin { state.checkedCounter = counter }
     }
@@ -394,51 +388,6 @@ final class OpenedFiles: Sendable {
     if state.isOverwritten { throw overwritten(connection.operation, &state) }
     state.contents = Contents(file: now.identity, checkpoints: before)
   }
-
-  private func checkStore(_ uuid: String, _ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
-    var found: String?, metadata: [UInt8] = []
-    do throws(StoreError) {
-      try connection.uncounted { () throws(StoreError) in
-        let select = try connection.statement("SELECT Z_UUID, Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
-        defer { select.reset() }
-        if try select.step() { (found, metadata) = (select.isNull(0) ? nil : select.string(0), Array(select.blob(1))) }
-      }
-    } catch {
-      guard error.code == .damaged else { throw error }
-      throw replaced(connection.operation, OpenedFiles.otherStore, error)
-    }
-    guard found?.uppercased() == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
-    // Usually they are unchanged. Other processes may also have changed the user's entries.
-    guard let model = state.model, metadata != state.metadata else { return }
-    try checkModel(model, state.missingEntities, metadata, uuid, connection)
-    state.metadata = metadata
-  }
-
-  /// Throws `incompatibleModel` unless the metadata are those of a store with the model: rows of this model would damage a migrated file.
-  private func checkModel(
-    _ model: ManagedObjectModel, _ missing: [EntityIndex], _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
-  ) throws(StoreError) {
-    let digest = model.versionDigest, isMarked = MetadataRecord.isMarked(metadata, for: model, digest: digest)
-    if isMarked && MetadataRecord.holdsNothingOfTheUser(metadata) { return }
-    let record: MetadataRecord
-    do { record = try MetadataRecord(uuid: uuid, bytes: metadata) } catch {
-      throw StoreError(
-        .damaged, operation: connection.operation, path: file.path,
-        reason: "The metadata can't be read. Nothing was written. Close the store, and repair the file.", cause: error)
-    }
-    // As when a file is opened.
-    if record.hasDigest(digest) && (isMarked || (missing.isEmpty && record.layoutHashes == nil)) { return }
-    do throws(StoreError) { try record.checkCompatibility(with: model, without: missing, path: file.path) } catch {
-      guard error.code == .incompatibleModel else { throw error }
-      throw StoreError(
-        .incompatibleModel, operation: connection.operation, path: file.path,
-        reason:
-          "Another program migrated the file to another version of the model. Nothing was written. Close the store, and open the file "
-          + "with that version of the model.", cause: error)
-    }
-  }
-
-  private static let otherStore = "The file now contains another store. Close this store, and open the file again to use the other one."
 
   private func overwritten(_ operation: String, _ state: inout State) -> StoreError {
     state.isOverwritten = true
