@@ -34,22 +34,10 @@ final class OpenedFiles: Sendable {
     var changeCounter: UInt32?
     /// The change counter, without a log, after the last commit whose store and model are known.
     var checkedCounter: UInt32?
-    /// The change counter when the last writing transaction began. Readers don't raise it.
-    var counterAtBegin: UInt32?
     /// The header of the log's index after the last known commit.
     var lastCommit: LogIndex.Header?
-    /// The mark when the last writing transaction began.
-    var markAtBegin: CommitMark?
-    /// The mark of the last commit whose rows the coordinator knows of; nil if unknown.
-    var known: CommitMark?
-    /// The mark of the last commit that was reported to the program, or that is this store's own; nil if unknown.
-    var reported: CommitMark?
-    /// Whether the next report says that there may have been commits, because the last mark can't be compared any more.
-    var isReportDue = false
-    /// Whether the writer is committing, so that the mark may be that of its commit.
-    var isCommitting = false
-    /// The mark of the last commit whose schema the store knows of; nil if unknown.
-    var schema: CommitMark?
+    /// The commits that the store knows of.
+    var commits = KnownCommits()
     /// The store that the file must contain; nil while the store is opened.
     var store: ExpectedStore?
     /// Whether the database was found overwritten. It stays true until the store is closed.
@@ -86,7 +74,7 @@ final class OpenedFiles: Sendable {
       if connection.role != .checkpointer, !connection.state.isReadOnly {
         if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
         // While the store opens, before any connection reads the schema.
-        if state.store == nil { state.schema = mark(connection, state) }
+        if state.store == nil { state.commits.schema = mark(connection, state) }
       }
       // A store that reads without locks doesn't prevent a migration.
       if connection.state.isReadOnly {
@@ -104,13 +92,10 @@ final class OpenedFiles: Sendable {
   func closed() {
     state.withLock { state in
       state.connections -= 1
+      guard state.connections == 0 else { return }
       // If the log has to be removed, its identity is still needed.
-      if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
-      // A new index can look like the former one.
-      if state.connections == 0 {
-        (state.known, state.schema) = (nil, nil)
-        if case .log = state.reported { (state.reported, state.isReportDue) = (nil, true) }
-      }
+      if !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
+      state.commits.noteClosing()
     }
   }
 
@@ -138,28 +123,25 @@ final class OpenedFiles: Sendable {
     _ connection: SQLiteConnection, _ convert: () throws(StoreError) -> String?
   ) throws(StoreError) -> String? {
     let before = state.withLock { state in
-      state.isCommitting = true
+      state.commits.isCommitting = true
       return mark(connection, state)
     }
-    defer { state.withLock { $0.isCommitting = false } }
+    defer { state.withLock { $0.commits.isCommitting = false } }
     let mode = try convert()
-    guard mode == SQLiteStoreOptions.JournalMode.wal.rawValue, case .counter(let counter) = before else { return mode }
+    guard mode == SQLiteStoreOptions.JournalMode.wal.rawValue, let before, case .counter(let counter) = before else { return mode }
     // A connection that finds the file converted by another process opens the log. One that converts the file opens the log when it next
     // reads. So another process must convert the file back, or save and close it, between two calls here to remain unnoticed.
     guard LogIndex(connection.state) == nil, (try? connection.state.changeCounterOnDisk) == counter &+ 1 else { return mode }
     guard let index = connection.logIndex, index.isOfNewLog else { return mode }
     let after = CommitMark.log(index.header)
-    state.withLock { state in
-      if state.known == before { state.known = after }
-      if state.reported == before { state.reported = after }
-    }
+    state.withLock { $0.commits.noteConversion(from: before, to: after) }
     return mode
   }
 
   // MARK: Writing
 
   /// The file's commit counter, without a log, when the last writing transaction began; nil if unknown.
-  var counterAtBegin: UInt32? { state.withLock { $0.counterAtBegin } }
+  var counterAtBegin: UInt32? { state.withLock { $0.commits.counterAtBegin } }
   /// Whether the connections have a log.
   var hasLog: Bool { state.withLock { $0.log != nil } }
 
@@ -176,21 +158,21 @@ final class OpenedFiles: Sendable {
           throw overwritten(connection.operation, &state)
         }
         isUnchanged = index != nil && index?.header == state.lastCommit
-        state.markAtBegin = index.map { .log($0.header) }
+        state.commits.atBegin = index.map { .log($0.header) }
       } else {
         _ = try status(connection.operation)
         if state.isOverwritten { throw overwritten(connection.operation, &state) }
         let counter = try connection.state.changeCounterOnDisk, before = state.changeCounter
         // The counter may wrap around.
         if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
-        (state.changeCounter, state.counterAtBegin) = (counter, counter)
+        state.changeCounter = counter
         isUnchanged = counter == state.checkedCounter
-        state.markAtBegin = .counter(counter)
+        state.commits.atBegin = .counter(counter)
       }
       // Only a commit of another process can have put another store or model here.
       if !isUnchanged { try state.store?.check(connection) }
       // After an error, the next transaction must check again.
-      if case .counter(let counter) = state.markAtBegin { state.checkedCounter = counter }
+      if let counter = state.commits.counterAtBegin { state.checkedCounter = counter }
     }
   }
 
@@ -199,32 +181,25 @@ final class OpenedFiles: Sendable {
   func checkBeforeCommit(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       if state.log != nil { try lookAtLog(connection, &state) } else { _ = try status(connection.operation) }
-      state.isCommitting = true
+      state.commits.isCommitting = true
     }
   }
 
   /// Notes that a commit has failed.
-  func commitFailed() { state.withLock { $0.isCommitting = false } }
+  func commitFailed() { state.withLock { $0.commits.isCommitting = false } }
 
   /// Notes the state after a commit.
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
-      state.isCommitting = false
+      state.commits.isCommitting = false
       if state.log != nil {
         state.lastCommit = LogIndex(connection.state)?.header
       } else {
         // The commit has taken effect. If the counter can't be read now, the known one stays lower, which never looks like an older copy.
         try? lookAtCounter(connection, &state)
       }
-      // A commit of another process before or after this one must still be noticed.
       let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
-      if let mark, let begin = state.markAtBegin, mark.follows(begin) {
-        if state.known == begin { state.known = mark }
-        // The log may have begun again before the transaction, or in it before a look.
-        if let reported = state.reported, begin.isSameCommit(as: reported) || reported.isSameCommit(as: begin) { state.reported = mark }
-        if state.schema == begin { state.schema = mark }
-        if case .counter(let counter) = mark { state.checkedCounter = counter }
-      }
+      if let mark, state.commits.noteOwn(mark), case .counter(let counter) = mark { state.checkedCounter = counter }
     }
   }
 
@@ -244,8 +219,7 @@ final class OpenedFiles: Sendable {
     state.withLock { state in
       // Without a mark, for example because the file was removed, nothing more is known at the next call.
       let mark = mark(connection, state)
-      defer { state.known = mark }
-      return mark != state.known
+      return state.commits.haveOthersCommitted(mark)
     }
   }
 
@@ -253,25 +227,19 @@ final class OpenedFiles: Sendable {
   /// false, and so do calls while this store commits, and those that can't read the mark.
   func haveOthersCommittedSinceReport(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
-      guard !state.isCommitting, let mark = mark(connection, state) else { return false }
-      defer { (state.reported, state.isReportDue) = (mark, false) }
-      return state.reported.map { !mark.isSameCommit(as: $0) } ?? state.isReportDue
+      guard !state.commits.isCommitting, let mark = mark(connection, state) else { return false }
+      return state.commits.haveOthersCommittedSinceReport(mark)
     }
   }
 
   /// Notes that a connection has a snapshot from which it reads the schema. Another process may have committed since the connection was opened
   /// and before it took the snapshot, or since.
   func readsSchema(_ connection: SQLiteConnection) {
-    state.withLock { state in if state.schema != mark(connection, state) { state.schema = nil } }
+    state.withLock { state in if state.commits.schema != mark(connection, state) { state.commits.schema = nil } }
   }
 
   /// Whether another process may have changed the schema since it was read, or since the last call. Call it in a writing transaction.
-  func mayHaveOtherSchema() -> Bool {
-    state.withLock { state in
-      defer { state.schema = state.markAtBegin }
-      return state.schema == nil || state.schema != state.markAtBegin
-    }
-  }
+  func mayHaveOtherSchema() -> Bool { state.withLock { $0.commits.mayHaveOtherSchema() } }
 
   // MARK: Closing
 
