@@ -65,6 +65,24 @@ final class ConnectionState {
   @inline(__always)
   var isInherited: Bool { generation != ProcessGeneration.current }
 
+  /// Compiles the first statement of a text.
+  ///
+  /// - Returns: The result code, the statement, which the caller finalizes, and whether it is the entire text. The statement is nil after a
+  ///   failure, and for a text without one.
+  func compile(_ sql: String, flags: UInt32 = 0) -> (code: Int32, statement: OpaquePointer?, isWhole: Bool) {
+    var text = sql, statement: OpaquePointer?, isWhole = false
+    let code = text.withUTF8 { bytes in
+      // For an empty string, SQLite reads nothing from the pointer.
+      bytes.withMemoryRebound(to: CChar.self) { characters -> Int32 in
+        var tail: UnsafePointer<CChar>?
+        let code = sqlite3_prepare_v3(handle, characters.baseAddress, Int32(clamping: characters.count), flags, &statement, &tail)
+        if let tail, let start = characters.baseAddress { isWhole = tail - start == characters.count }
+        return code
+      }
+    }
+    return (code, statement, isWhole)
+  }
+
   /// Throws if the connection may not be used. Called when a statement starts, not for each row.
   @inline(__always)
   func checkUsable() throws(StoreError) {

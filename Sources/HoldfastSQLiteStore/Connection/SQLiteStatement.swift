@@ -22,22 +22,10 @@ final class SQLiteStatement {
   /// Compiles the text, which must be one statement.
   init(_ sql: String, state: ConnectionState) throws(StoreError) {
     try state.checkUsable()
-    var text = sql
-    var handle: OpaquePointer?
-    var rest = 0
-    let code = text.withUTF8 { bytes in
-      // For an empty string, SQLite reads nothing from the pointer.
-      bytes.withMemoryRebound(to: CChar.self) { characters -> Int32 in
-        var tail: UnsafePointer<CChar>?
-        let code = sqlite3_prepare_v3(
-          state.handle, characters.baseAddress, Int32(clamping: characters.count), UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &tail)
-        if let tail, let start = characters.baseAddress { rest = characters.count - (tail - start) }
-        return code
-      }
-    }
+    let (code, handle, isWhole) = state.compile(sql, flags: UInt32(SQLITE_PREPARE_PERSISTENT))
     guard code == SQLiteResultCode.ok else { throw state.failure(code, sql: sql) }
     guard let handle else { preconditionFailure("The SQL text contains no statement: \(sql)") }
-    precondition(rest == 0, "The SQL text contains more than one statement: \(sql)")
+    precondition(isWhole, "The SQL text contains more than one statement: \(sql)")
     self.handle = handle
     self.sql = sql
     self.state = state
