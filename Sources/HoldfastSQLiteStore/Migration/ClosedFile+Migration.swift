@@ -221,11 +221,8 @@ extension ClosedFile {
     for entity in mapping.source.entities {
       let kept = mapping.destination(of: entity.index).map { mapping.mapping(of: $0).values.compactMap(\.source) } ?? []
       for slot in entity.externalSlots where !kept.contains(slot) {
-        let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
-        let isOfEntity = table.isShared ? " AND Z_ENT = \(table.number)" : ""
-        let statement = try connection.prepare(
-          "SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'\(isOfEntity)")
-        while try statement.step() { if let id = MarkedColumn.file(statement.blob(0)) { lost.insert(id) } }
+        let table = schema.tables[entity.index], isOfEntity = table.isShared ? " AND Z_ENT = \(table.number)" : ""
+        try lost.formUnion(ExternalFiles.ids(inColumn: table.columns[slot], of: table.name, where: isOfEntity, connection))
       }
     }
     return lost

@@ -257,10 +257,7 @@ extension ClosedFile {
         + "AND m.name LIKE 'Z%' AND m.sql LIKE 'CREATE TABLE%'")
     while try find.step() { columns.append((find.string(0), find.string(1))) }
     for (table, column) in columns where !StoreSchema.systemTableNames.contains(table) {
-      let name = SQLName.quoted(column)
-      let select = try connection.prepare(
-        "SELECT \(name) FROM \(SQLName.quoted(table)) WHERE typeof(\(name)) = 'blob' AND length(\(name)) = 38")
-      while try select.step() { if let id = MarkedColumn.file(select.blob(0)) { ids.insert(id) } }
+      try ids.formUnion(ExternalFiles.ids(inColumn: column, of: table, connection))
     }
     return ids
   }

@@ -60,12 +60,26 @@ struct ExternalFiles: Sendable {
     var ids: Set<UUID> = []
     for entity in model.entities where !schema.missingEntities.contains(entity.index) {
       for slot in entity.externalSlots {
-        let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
-        let statement = try connection.prepare("SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'")
-        defer { statement.reset() }
-        while try statement.step() { if let id = MarkedColumn.file(statement.blob(0)) { ids.insert(id) } }
+        let table = schema.tables[entity.index]
+        try ids.formUnion(ExternalFiles.ids(inColumn: table.columns[slot], of: table.name, connection))
       }
     }
+    return ids
+  }
+
+  /// The file names in a column of a table.
+  ///
+  /// - Parameter condition: A further condition on the rows, which begins with AND. Defaults to none.
+  static func ids(
+    inColumn column: String, of table: String, where condition: String = "", _ connection: SQLiteConnection
+  ) throws(StoreError) -> Set<UUID> {
+    var ids: Set<UUID> = []
+    let name = SQLName.quoted(column)
+    // SQLite finds the length without reading the value.
+    let select = try connection.prepare(
+      "SELECT \(name) FROM \(SQLName.quoted(table)) "
+        + "WHERE typeof(\(name)) = 'blob' AND length(\(name)) = \(MarkedColumn.fileByteCount)\(condition)")
+    while try select.step() { if let id = MarkedColumn.file(select.blob(0)) { ids.insert(id) } }
     return ids
   }
 }

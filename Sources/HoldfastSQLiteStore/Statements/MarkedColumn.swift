@@ -11,8 +11,8 @@ import HoldfastStore
 enum MarkedColumn {
   private static let inline: UInt8 = 1
   private static let file: UInt8 = 2
-  /// The mark, 36 characters of a UUID in upper case, and a zero byte.
-  private static let fileByteCount = 38
+  /// The size of a column with a file's name: the mark, 36 characters of a UUID in upper case, and a zero byte.
+  static let fileByteCount = 38
 
   /// The decoded content of a column.
   enum Content {
