@@ -167,7 +167,7 @@ extension ClosedFile {
             mapping: mapping, old: found.schema, new: target, connection: writer, options: options,
             store: (lost.storeUUID, found.isOwn))
           try migration.run { request.report(shares.lowerBound + $0 * (shares.upperBound - shares.lowerBound)) }
-          try writePrimaryKeys(found.schema, target, mapping, maxima, writer)
+          try writePrimaryKeys(found.schema, target, maxima, writer)
           try writeMetadata(found.record, found.isOwn, mapping, writer)
         }
         try request.check(operation)
@@ -240,19 +240,10 @@ extension ClosedFile {
     return maxima
   }
 
-  private func writePrimaryKeys(
-    _ old: StoreSchema, _ new: StoreSchema, _ mapping: MappingModel, _ maxima: [EntityIndex: Int64], _ writer: SQLiteConnection
-  ) throws {
+  private func writePrimaryKeys(_ old: StoreSchema, _ new: StoreSchema, _ maxima: [EntityIndex: Int64], _ writer: SQLiteConnection) throws {
     let numbers = old.tables.map { String($0.number) }.joined(separator: ", ")
     try writer.runScript("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers))")
-    let insert = try writer.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, ?4)")
-    for (entity, table) in zip(mapping.destination.entities, new.tables) {
-      insert.bind(table.number, at: 1)
-      try insert.bind(entity.name, at: 2)
-      insert.bind(entity.superentityIndex.map { new.tables[$0].number } ?? 0, at: 3)
-      insert.bind(maxima[entity.index] ?? 0, at: 4)
-      try insert.run()
-    }
+    try new.insertEntities(writer, maxima: maxima)
   }
 
   private func writeMetadata(
@@ -260,9 +251,7 @@ extension ClosedFile {
   ) throws {
     var record = record
     try record.migrate(to: mapping.destination, hasOwnLayout: isOwn)
-    let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
-    try update.bind(record.bytes, at: 1)
-    try update.run()
+    try record.update(writer)
     // The cache has the former model, and a store without one is valid. The new model is in the record.
     if !isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
       try writer.runScript("DELETE FROM Z_MODELCACHE")

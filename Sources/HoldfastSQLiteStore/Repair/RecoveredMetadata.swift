@@ -87,10 +87,7 @@ struct RecoveredMetadata {
   /// Replaces everything in the table, which may have rows that aren't metadata.
   private func write(_ record: MetadataRecord, _ connection: SQLiteConnection) throws {
     try connection.runScript("DELETE FROM Z_METADATA")
-    let insert = try connection.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
-    try insert.bind(record.uuid, at: 1)
-    try insert.bind(record.bytes, at: 2)
-    try insert.run()
+    try record.insert(connection)
   }
 }
 

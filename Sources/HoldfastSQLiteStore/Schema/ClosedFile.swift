@@ -93,9 +93,7 @@ struct ClosedFile: Sendable {
         try writer.begin(.immediate)
         var record = try record(writer, operation)
         try record.setUserInfo(info)
-        let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
-        try update.bind(record.bytes, at: 1)
-        try update.run()
+        try record.update(writer)
         try database.commit(writer)
       } catch {
         writer.rollback()

@@ -66,6 +66,21 @@ struct MetadataRecord: Sendable {
   /// The bytes to store.
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 
+  /// Inserts the row into a file that lacks it.
+  func insert(_ connection: SQLiteConnection) throws(StoreError) {
+    let insert = try connection.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
+    try insert.bind(uuid, at: 1)
+    try insert.bind(bytes, at: 2)
+    try insert.run()
+  }
+
+  /// Replaces the list in a file.
+  func update(_ connection: SQLiteConnection) throws(StoreError) {
+    let update = try connection.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
+    try update.bind(bytes, at: 1)
+    try update.run()
+  }
+
   /// A mark showing that this framework created the layout for the model with that digest, so names don't have to be read from the schema.
   /// On disk: do not change.
   static func layoutMark(of model: ManagedObjectModel, digest: String) -> String {
@@ -78,7 +93,7 @@ struct MetadataRecord: Sendable {
   /// Another program that migrates the file replaces the digest, but may keep the mark. If the list has entries of the user, which can have
   /// the digest of any model as a value, ``hasDigest(_:)`` decides.
   static func isMarked(_ bytes: [UInt8], for model: ManagedObjectModel, digest: String) -> Bool {
-    hasDigest(bytes, digest) && StoreOpening.contains(bytes, layoutMark(of: model, digest: digest))
+    hasDigest(bytes, digest) && contains(bytes, layoutMark(of: model, digest: digest))
   }
 
   /// Whether the list has the digest of a model's version hashes.
@@ -88,7 +103,17 @@ struct MetadataRecord: Sendable {
   ///
   /// The mark contains the digest as well. But in a binary property list, the byte before a text of this length is the length.
   private static func hasDigest(_ bytes: [UInt8], _ digest: String) -> Bool {
-    StoreOpening.contains(bytes, String(Unicode.Scalar(UInt8(digest.utf8.count))) + digest)
+    contains(bytes, String(Unicode.Scalar(UInt8(digest.utf8.count))) + digest)
+  }
+
+  /// Whether the bytes contain an ASCII text.
+  fileprivate static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+    let needle = Array(text.utf8)
+    guard bytes.count >= needle.count, let first = needle.first else { return false }
+    for start in 0...(bytes.count - needle.count) where bytes[start] == first {
+      if bytes[start..<start + needle.count].elementsEqual(needle) { return true }
+    }
+    return false
   }
 
   /// Refuses a file with a layout of a newer version of this framework. A file without the mark has Core Data's layout.
@@ -199,7 +224,7 @@ struct RecordedMaximum {
 extension RecordedMaximum {
   /// Reads it from the bytes of a list, which are decoded only if they contain it.
   init(_ uuid: String, _ metadata: [UInt8]) {
-    let isThere = StoreOpening.contains(metadata, MetadataRecord.maximumHistoryMark)
+    let isThere = MetadataRecord.contains(metadata, MetadataRecord.maximumHistoryMark)
     self.init(metadata: metadata, count: isThere ? (try? MetadataRecord(uuid: uuid, bytes: metadata))?.maximumHistoryChangeCount : nil)
   }
 }

@@ -91,16 +91,6 @@ struct StoreOpening {
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))
   }
 
-  /// Whether the bytes contain an ASCII text.
-  static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
-    let needle = Array(text.utf8)
-    guard bytes.count >= needle.count, let first = needle.first else { return false }
-    for start in 0...(bytes.count - needle.count) where bytes[start] == first {
-      if bytes[start..<start + needle.count].elementsEqual(needle) { return true }
-    }
-    return false
-  }
-
   // MARK: Indexes
 
   /// The statements for fetch indexes that the model declares and the file lacks, if the options allow adding them.
@@ -163,7 +153,8 @@ struct StoreOpening {
       try writer.begin(.immediate)
       if try writer.int64("SELECT COUNT(*) FROM sqlite_master") == 0 {
         for sql in schema.creation { try make(sql, writer) }
-        try insertSystemRows(schema, writer)
+        try schema.insertEntities(writer)
+        try MetadataRecord(uuid: SaveOrigin.newID().uuidString, new: model).insert(writer)
       }
       try writer.commit()
     } catch {
@@ -182,20 +173,5 @@ struct StoreOpening {
       throw StoreSchema.unsupported(
         "SQLite can't create a table or an index that the model needs. Use fewer or shorter names.", cause: failure)
     }
-  }
-
-  private func insertSystemRows(_ schema: StoreSchema, _ writer: SQLiteConnection) throws {
-    let entity = try writer.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
-    for (description, table) in zip(model.entities, schema.tables) {
-      entity.bind(table.number, at: 1)
-      try entity.bind(description.name, at: 2)
-      entity.bind(description.superentityIndex.map { schema.tables[$0].number } ?? 0, at: 3)
-      try entity.run()
-    }
-    let record = try MetadataRecord(uuid: SaveOrigin.newID().uuidString, new: model)
-    let metadata = try writer.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
-    try metadata.bind(record.uuid, at: 1)
-    try metadata.bind(record.bytes, at: 2)
-    try metadata.run()
   }
 }

@@ -20,6 +20,20 @@ extension StoreSchema {
     return families + links + StoreSchema.systemTables
   }
 
+  /// Writes the numbers of the entities into a file.
+  ///
+  /// - Parameter maxima: The largest key that was reserved, by root entity. Defaults to none.
+  func insertEntities(_ connection: SQLiteConnection, maxima: [EntityIndex: Int64] = [:]) throws(StoreError) {
+    let insert = try connection.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, ?4)")
+    for (entity, table) in zip(model.entities, tables) {
+      insert.bind(table.number, at: 1)
+      try insert.bind(entity.name, at: 2)
+      insert.bind(entity.superentityIndex.map { tables[$0].number } ?? 0, at: 3)
+      insert.bind(maxima[entity.index] ?? 0, at: 4)
+      try insert.run()
+    }
+  }
+
   /// The statement that creates the table of a root entity and its subentities. The columns of all these entities are sorted by the kind of
   /// value, then by entity and name.
   ///

@@ -10,7 +10,7 @@ struct MetadataChange {
       try writer.begin(.immediate)
       var record = try read(writer)
       try record.setUserInfo(info)
-      try write(record, writer)
+      try record.update(writer)
       try store.database.commit(writer)
     }
   }
@@ -41,7 +41,7 @@ struct MetadataChange {
     guard record.keepsOtherModel(than: bytes) else { return false }
     if let former = storedModel(record) { try TombstoneColumns(of: former, in: store).move(writer) }
     record.keep(store.model, bytes)
-    try write(record, writer)
+    try record.update(writer)
     return true
   }
 
@@ -66,13 +66,7 @@ struct MetadataChange {
     var record = try read(writer)
     if record.maximumHistoryChangeCount == maximum { return }
     record.maximumHistoryChangeCount = maximum
-    try write(record, writer)
-  }
-
-  private func write(_ record: MetadataRecord, _ writer: SQLiteConnection) throws {
-    let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
-    try update.bind(record.bytes, at: 1)
-    try update.run()
+    try record.update(writer)
   }
 
   private func read(_ writer: SQLiteConnection) throws -> MetadataRecord {
