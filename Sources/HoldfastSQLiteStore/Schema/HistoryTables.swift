@@ -64,4 +64,16 @@ enum HistoryTables {
   static func tombstoneCount(_ connection: SQLiteConnection) throws -> Int {
     Int(try connection.int64("SELECT COUNT(*) FROM pragma_table_info('ACHANGE') WHERE name LIKE 'ZTOMBSTONE%'") ?? 0)
   }
+
+  /// Adds the columns for values of deleted objects that a file lacks. Returns how many it had.
+  static func addTombstones(upTo count: Int, _ connection: SQLiteConnection) throws -> Int {
+    let existing = try tombstoneCount(connection)
+    for index in existing..<max(count, existing) { try connection.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB") }
+    return existing
+  }
+
+  /// Creates the table of values before and after changes.
+  static func createValues(_ connection: SQLiteConnection) throws {
+    try connection.runScript("CREATE TABLE \(values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB, ZLINKS BLOB)")
+  }
 }

@@ -85,13 +85,8 @@ final class HistoryState: Sendable {
   /// Adds the columns for preserved values, and the table of other values, that the tables of an earlier model lack. Returns whether any
   /// were missing.
   private func complete(_ writer: SQLiteConnection) throws -> Bool {
-    let count = try HistoryTables.tombstoneCount(writer), lacksValues = try plan.keepsValues && !HistoryTables.hasValues(writer)
-    for index in count..<max(plan.tombstoneCount, count) {
-      try writer.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
-    }
-    if lacksValues {
-      try writer.runScript("CREATE TABLE \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB, ZLINKS BLOB)")
-    }
-    return lacksValues || plan.tombstoneCount > count
+    let lacksValues = try plan.keepsValues && !HistoryTables.hasValues(writer)
+    if lacksValues { try HistoryTables.createValues(writer) }
+    return try HistoryTables.addTombstones(upTo: plan.tombstoneCount, writer) < plan.tombstoneCount || lacksValues
   }
 }

@@ -22,8 +22,7 @@ struct TombstoneColumns {
   func move(_ writer: SQLiteConnection) throws {
     guard TombstoneColumns.canDiffer(store.model), try HistoryTables.exist(writer) else { return }
     let formerPlan = HistoryPlan(former), plan = store.history.plan
-    let formerCount = try HistoryTables.tombstoneCount(writer), count = max(formerCount, plan.tombstoneCount)
-    for place in formerCount..<count { try writer.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(place) BLOB") }
+    let formerCount = try HistoryTables.addTombstones(upTo: plan.tombstoneCount, writer), count = max(formerCount, plan.tombstoneCount)
     for entity in store.model.entities {
       guard let source = former.entity(named: entity.name) else { continue }
       let before = formerPlan.entities[source.index.rawValue].preservedNames(source)
