@@ -182,6 +182,16 @@ extension SQLiteStatement {
     if code != SQLiteResultCode.ok { throw refused(code, index: index) }
   }
 
+  /// Binds a copy of the text, or null.
+  func bind(_ value: String?, at index: Int) throws(StoreError) {
+    if let value { try bind(value, at: index) } else { bindNull(at: index) }
+  }
+
+  /// Binds a copy of the bytes as a data value, or null.
+  func bind(_ value: [UInt8]?, at index: Int) throws(StoreError) {
+    if let value { try bind(value, at: index) } else { bindNull(at: index) }
+  }
+
   /// Binds a copy of the text.
   func bind(_ value: String, at index: Int) throws(StoreError) {
     var value = value

@@ -33,7 +33,7 @@ struct HistoryReader {
       """)
     select.bind(after, at: 1)
     select.bind(request.since?.timeIntervalSinceReferenceDate ?? -.infinity, at: 2)
-    if let author = request.author { try select.bind(author, at: 3) } else { select.bindNull(at: 3) }
+    try select.bind(request.author, at: 3)
     select.bind(Int64(request.limit ?? -1), at: 4)
     var transactions: [HistoryTransaction] = []
     while try select.step() {

@@ -207,10 +207,8 @@ final class HistoryWriter {
     for (place, value) in stored.enumerated() {
       if let text = value.text, texts.keyColumn(value.name) != nil {
         insert.bind(try string(text), at: place + 3)
-      } else if let text = value.text {
-        try insert.bind(text, at: place + 3)
       } else {
-        insert.bindNull(at: place + 3)
+        try insert.bind(value.text, at: place + 3)
       }
     }
     insert.bind(transaction, at: 1)
@@ -254,7 +252,7 @@ final class HistoryWriter {
       insert.bind(transaction, at: 2)
       insert.bind(keys[start], at: 3)
       insert.bind(keys[end - 1], at: 4)
-      if let columns { try insert.bind(columns, at: 5) } else { insert.bindNull(at: 5) }
+      try insert.bind(columns, at: 5)
       try insert.run()
       if plan.entities[entity.rawValue].keepsValues {
         for place in start..<end { try keep(nextChange + Int64(place - start), place) }
@@ -318,18 +316,9 @@ final class HistoryWriter {
   private func writeValues(_ key: Int64, _ changed: Changed, _ former: [String: StoreValue]?, _ new: [String: StoreValue]?) throws {
     let insert = try writer.statement("INSERT INTO \(HistoryTables.values) (Z_PK, ZFORMER, ZNEW, ZLINKS) VALUES (?1, ?2, ?3, ?4)")
     insert.bind(key, at: 1)
-    for (place, values) in [former, new].enumerated() {
-      if let values {
-        try insert.bind(HistoryCoding.encode(values), at: place + 2)
-      } else {
-        insert.bindNull(at: place + 2)
-      }
-    }
-    if let links = links.links(of: changed.entity, changed.key) {
-      try insert.bind(HistoryCoding.encode(links), at: 4)
-    } else {
-      insert.bindNull(at: 4)
-    }
+    try insert.bind(former.map { try HistoryCoding.encode($0) }, at: 2)
+    try insert.bind(new.map { try HistoryCoding.encode($0) }, at: 3)
+    try insert.bind(links.links(of: changed.entity, changed.key).map { try HistoryCoding.encode($0) }, at: 4)
     try insert.run()
   }
 
