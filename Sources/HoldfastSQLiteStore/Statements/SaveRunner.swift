@@ -15,16 +15,16 @@ final class SaveRunner {
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
   private lazy var targets = TargetEntities(request, store, writer)
-
-  /// The minimum number of rows for inserting a table's first rows without its indexes, which are created afterwards. (Measured on the bulk
-  /// workload at 100,000 rows: 0.73 of the time.)
-  private static let leastForBulk = 1000
+  private let bulk: BulkInsertion
+  private let constraints: UniquenessConstraints
 
   private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection, isCareful: Bool) {
     self.store = store
     self.writer = writer
     self.request = request
     self.isCareful = isCareful
+    bulk = BulkInsertion(writer: writer, isAllowed: !isCareful)
+    constraints = UniquenessConstraints(store: store, writer: writer)
   }
 
   /// Writes the request into a transaction that stays open.
@@ -45,14 +45,13 @@ final class SaveRunner {
     if isCareful { try checkUpdatedVersions() }
     let history = try HistoryWriter.begin(request, store, writer)
     for changes in request.entities { try delete(changes) }
-    if isCareful && conflicts.isEmpty { for changes in request.entities { try clearConstraints(changes) } }
+    if isCareful && conflicts.isEmpty { for changes in request.entities { try constraints.clear(changes) } }
     for changes in request.entities { try update(changes) }
     for changes in request.entities { try check(changes.locked, try store.entity(changes.entity)) }
     try throwConflicts()
     for changes in request.entities { try insertAll(changes) }
     try throwConstraintConflicts()
-    for changes in request.links { try change(changes) }
-    for changes in request.orders { try order(changes) }
+    try LinkWriting(request: request, store: store, writer: writer, bulk: bulk).run()
     try Severing(request: request, store: store, writer: writer).run()
     try derived.write(known)
     try history?.write()
@@ -188,7 +187,7 @@ final class SaveRunner {
     let count = changes.inserted.reduce(0) { $0 + $1.count }
     if count == 0 { return }
     let entity = try store.entity(changes.entity)
-    try withoutIndexes(ofTable: store.schema.tables[entity.index].name, rowCount: count) {
+    try bulk.run(table: store.schema.tables[entity.index].name, rowCount: count) {
       let statement = try insertStatement(entity)
       defer { statement.clearBindings() }
       for batch in changes.inserted { try insert(batch, entity, statement) }
@@ -248,72 +247,7 @@ final class SaveRunner {
     }
   }
 
-  /// Runs insertions into a table, without its indexes if the table is empty and many rows are inserted.
-  private func withoutIndexes(ofTable table: String, rowCount: Int, _ body: () throws -> Void) throws {
-    guard rowCount >= SaveRunner.leastForBulk, !isCareful, try isEmpty(table) else { return try body() }
-    var indexes: [(name: String, sql: String)] = []
-    let select = try writer.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL")
-    try select.bind(table, at: 1)
-    while try select.step() { indexes.append((select.string(0), select.string(1))) }
-    for index in indexes { try writer.runScript("DROP INDEX \(SQLName.quoted(index.name))") }
-    try body()
-    // The texts come from the file.
-    for index in indexes { try writer.runDefinition(index.sql) }
-  }
-
-  private func isEmpty(_ table: String) throws -> Bool {
-    let statement = try writer.prepare("SELECT 1 FROM \(SQLName.quoted(table)) LIMIT 1")
-    defer { statement.reset() }
-    return try !statement.step()
-  }
-
-  // MARK: Links
-
-  private func change(_ changes: SaveRequest.LinkChanges) throws {
-    let relationship = try store.entity(changes.entity).relationships[changes.relationship]
-    let side = store.schema.link(relationship)
-    let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
-    if relationship.hasTargetsToItself {
-      let order = store.schema.orderColumn(relationship).map { ", \(SQLName.quoted($0)) = NULL" } ?? ""
-      try run("UPDATE \(table) SET \(near) = NULL\(order) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
-      return try run("UPDATE \(table) SET \(near) = ?1\(order) WHERE \(far) = ?2", changes.added)
-    }
-    try run("DELETE FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
-    if changes.added.isEmpty { return }
-    try withoutIndexes(ofTable: side.table, rowCount: changes.added.count) {
-      try LinkInsertion(writer: writer, table: table, near: near, far: far).run(changes.added)
-    }
-  }
-
-  /// Sets the order keys of an ordered relationship's links.
-  private func order(_ changes: SaveRequest.OrderChanges) throws {
-    let relationship = try store.entity(changes.entity).relationships[changes.relationship]
-    guard let order = store.schema.orderColumn(relationship) else { return }
-    let side = store.schema.places(relationship)
-    let statement = try writer.statement(
-      "UPDATE \(SQLName.quoted(side.table)) SET \(SQLName.quoted(order)) = ?3 "
-        + "WHERE \(SQLName.quoted(side.near)) = ?1 AND \(SQLName.quoted(side.far)) = ?2")
-    for (link, key) in zip(changes.links, changes.keys) {
-      statement.bind(link.source, at: 1)
-      statement.bind(link.target, at: 2)
-      statement.bind(key, at: 3)
-      try statement.run()
-    }
-  }
-
-  private func run(_ sql: String, _ links: [SaveRequest.Link]) throws {
-    if links.isEmpty { return }
-    let statement = try writer.statement(sql)
-    for link in links {
-      statement.bind(link.source, at: 1)
-      statement.bind(link.target, at: 2)
-      try statement.run()
-    }
-  }
-
   // MARK: Uniqueness
-
-  private static func resultCode(_ error: StoreError) -> Int32? { (error.cause as? SQLiteFailure)?.resultCode }
 
   /// Runs a statement that writes a row. If it violates a uniqueness constraint, the careful attempt notes that and returns false; the
   /// first attempt throws.
@@ -331,11 +265,14 @@ final class SaveRunner {
   /// Notes why a row couldn't be written, or throws.
   @inline(never)
   private func refused(_ error: StoreError, _ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws {
-    if SaveRunner.resultCode(error) == SQLiteResultCode.constraintPrimaryKey {
+    if (error.cause as? SQLiteFailure)?.resultCode == SQLiteResultCode.constraintPrimaryKey {
       try addConflict(entity, row.key, expected: 0)
       try throwConflicts()
     }
-    guard isCareful, error.code == .constraintConflict, try addConstraintConflicts(row, entity) else { throw error }
+    guard isCareful, error.code == .constraintConflict else { throw error }
+    let found = try constraints.conflicts(of: row, entity)
+    if found.isEmpty { throw error }
+    constraintConflicts += found
   }
 
   private func throwConstraintConflicts() throws {
@@ -344,66 +281,5 @@ final class SaveRunner {
       .constraintConflict, operation: writer.operation, path: store.path,
       reason: "Uniqueness constraints are violated \(constraintConflicts.count) times: two objects would have the same values.",
       constraintConflicts: constraintConflicts)
-  }
-
-  /// Finds the constraints that a row would violate, and the rows with the same values.
-  private func addConstraintConflicts(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
-    var found = false
-    let binder = RowBinder(entity: entity, store)
-    for (place, slots) in entity.uniqueSlots.enumerated() where slots.allSatisfy({ row.isPresent($0) }) {
-      let family = store.ofEntities(declaring(constraint: place, of: entity).concreteIndexes, alias: "t0")
-      let tests = slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 2)" }.joined(separator: " AND ")
-      let statement = try writer.statement(
-        "SELECT Z_PK, Z_ENT FROM \(store.table(entity.index)) AS t0 WHERE \(tests) AND Z_PK <> ?1\(family)")
-      statement.bind(row.key, at: 1)
-      for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 2) }
-      defer {
-        statement.reset()
-        statement.clearBindings()
-      }
-      guard try statement.step() else { continue }
-      found = true
-      constraintConflicts.append(
-        ConstraintConflict(
-          objectID: store.identity.objectID(entity: entity, key: row.key),
-          existing: store.identity.objectID(entity: self.entity(numbered: statement.int64(1)) ?? entity, key: statement.key(0)),
-          constraint: entity.uniquenessConstraints[place]))
-    }
-    return found
-  }
-
-  /// The entity that declares a constraint, which applies among all its objects.
-  private func declaring(constraint place: Int, of entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity {
-    var entity = entity
-    while place < entity.inheritedConstraintCount, let above = entity.superentityIndex { entity = store.model.entities[above] }
-    return entity
-  }
-
-  private func entity(numbered number: Int64) -> ManagedObjectModel.Entity? {
-    store.schema.entity(numbered: number).map { store.model.entities[$0] }
-  }
-
-  /// Clears the changed values of constrained columns in all updated rows. The updates then write the new values.
-  ///
-  /// A value that is derived again can be the stored one. It stays, so that no other row gets it.
-  private func clearConstraints(_ changes: SaveRequest.EntityChanges) throws {
-    let entity = try store.entity(changes.entity), binder = RowBinder(entity: entity, store)
-    let constrained = Set(entity.uniqueSlots.joined())
-    for updated in changes.updated {
-      for index in 0..<updated.rows.count {
-        let row = updated.rows.pointer(index), slots = constrained.filter { updated.isChanged(row: index, slot: $0) }.sorted()
-        if slots.isEmpty { continue }
-        let assignments = slots.enumerated().map { place, slot in
-          let name = column(entity.index, slot)
-          return "\(name) = CASE WHEN \(name) = ?\(place + 2) THEN \(name) END"
-        }
-        let statement = try writer.statement(
-          "UPDATE \(store.table(entity.index)) SET \(assignments.joined(separator: ", ")) WHERE Z_PK = ?1")
-        defer { statement.clearBindings() }
-        statement.bind(row.key, at: 1)
-        for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 2) }
-        try statement.run()
-      }
-    }
   }
 }
