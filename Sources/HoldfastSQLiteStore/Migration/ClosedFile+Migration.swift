@@ -102,10 +102,9 @@ extension ClosedFile {
     _ path: String, _ original: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ request: RequestOptions,
     _ operation: String
   ) throws {
-    let copy = Self.unusedPath(beside: path)
     var options = options
     (options.createsIfMissing, options.filePermissions) = (true, try OperatingSystem.status(of: path).permissions)
-    do {
+    try withCopy(beside: path, operation) { copy in
       let database = try SQLiteDatabase(path: copy, options: options), lost: LostFiles
       do {
         defer { database.close() }
@@ -115,9 +114,6 @@ extension ClosedFile {
       }
       try removing(lost, path, operation) { try OperatingSystem.rename(copy, to: path, operation) }
       request.report(1)
-    } catch {
-      try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error.located(at: path, insteadOfCopy: copy)
     }
   }
 
@@ -255,25 +251,6 @@ extension ClosedFile {
     // The cache has the former model, and a store without one is valid. The new model is in the record.
     if !isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
       try writer.runScript("DELETE FROM Z_MODELCACHE")
-    }
-  }
-}
-
-extension Error {
-  /// The same error, with the path of a store's file where it or a cause has that of a copy of the file, which is removed.
-  func located(at path: String, insteadOfCopy copy: String) -> any Error {
-    // The name of the copy is unique, and the error's path may have been resolved. A slash can be one character with its neighbour.
-    let name = "/\(ResolvedFilePath(splitting: copy).name)".utf8
-    func place(_ found: String?) -> String? { found?.utf8.contains(name) == true ? path : found }
-    func cause(_ cause: (any Error)?) -> (any Error)? { cause?.located(at: path, insteadOfCopy: copy) }
-    switch self {
-    case var error as StoreError:
-      (error.path, error.cause) = (place(error.path), cause(error.cause))
-      return error
-    case var error as MigrationError:
-      (error.path, error.cause) = (place(error.path), cause(error.cause))
-      return error
-    default: return self
     }
   }
 }

@@ -17,19 +17,15 @@ extension ClosedFile {
     }
     let file = try unusedFile(operation)
     let damaged = try DamagedFile(copying: original, beside: file, options, request)
-    let copy = Self.unusedPath(beside: file)
     var copyOptions = options
     (copyOptions.createsIfMissing, copyOptions.journalMode, copyOptions.durability) = (true, .delete, .full)
-    do {
+    return try withCopy(beside: file, operation) { copy in
       let report = try fill(copy, copyOptions, from: damaged, at: original, file, model, request) {
         try CompanionFiles.removeLeft(at: file, operation)
         try OperatingSystem.rename(copy, toUnused: file, operation)
       }
       request.report(1)
       return report
-    } catch {
-      try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error.located(at: file, insteadOfCopy: copy)
     }
   }
 

@@ -70,41 +70,55 @@ extension ClosedFile {
     try original.readOnly(operation) { connection in
       let copied = try original.contents(connection, operation)
       if exists(path) {
-        try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
-          try checkFolders(copied.externalIDs, replacing: replaced.externalIDs, connection.path, file, operation)
-          let folder = copied.folder(for: file, options)
-          var isInPlace = false
-          do {
-            try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
-              let permissions = try OperatingSystem.status(of: file).permissions
-              try install(connection, copied, at: file, like: permissions, change, request, operation) {
-                try removeLog()
-                // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
-                try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
-                try OperatingSystem.rename($0, to: file, operation)
-              }
-              isInPlace = true
-              try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
-            }
-          } catch {
-            // Files of the former store that can't be removed now are removed when the store is opened.
-            if !isInPlace { throw error }
-          }
-        }
+        try replaceFile(with: connection, copied, expecting: state, request)
       } else {
-        let file = try resolved(operation)
-        try checkFolders(copied.externalIDs, connection.path, file, operation)
-        try copied.folder(for: file, options).recording(copied.externalIDs) { change in
-          try install(connection, copied, at: file, like: options.filePermissions, change, request, operation) {
-            try place($0, atUnused: file, expecting: state, operation)
+        try createFile(from: connection, copied, expecting: state, request)
+      }
+    }
+  }
+
+  private func replaceFile(
+    with original: SQLiteConnection, _ copied: StoredContents, expecting state: StoreFileState?, _ request: RequestOptions
+  ) throws {
+    let operation = ReplacementRequest.operation
+    try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
+      try checkFolders(copied.externalIDs, replacing: replaced.externalIDs, original.path, file, operation)
+      let folder = copied.folder(for: file, options)
+      var isInPlace = false
+      do {
+        try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
+          let permissions = try OperatingSystem.status(of: file).permissions
+          try install(original, copied, at: file, like: permissions, change, request) { copy in
+            try removeLog()
+            // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
+            try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
+            try OperatingSystem.rename(copy, to: file, operation)
           }
+          isInPlace = true
+          try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
         }
+      } catch {
+        // Files of the former store that can't be removed now are removed when the store is opened.
+        if !isInPlace { throw error }
+      }
+    }
+  }
+
+  private func createFile(
+    from original: SQLiteConnection, _ copied: StoredContents, expecting state: StoreFileState?, _ request: RequestOptions
+  ) throws {
+    let operation = ReplacementRequest.operation, file = try resolved(operation)
+    try checkFolders(copied.externalIDs, original.path, file, operation)
+    try copied.folder(for: file, options).recording(copied.externalIDs) { change in
+      try install(original, copied, at: file, like: options.filePermissions, change, request) { copy in
+        try place(copy, atUnused: file, expecting: state)
       }
     }
   }
 
   /// Renames a copy to a path where no file is.
-  private func place(_ copy: String, atUnused file: String, expecting state: StoreFileState?, _ operation: String) throws(StoreError) {
+  private func place(_ copy: String, atUnused file: String, expecting state: StoreFileState?) throws(StoreError) {
+    let operation = ReplacementRequest.operation
     try state?.verify(fileAt: file, operation: operation)
     try CompanionFiles.removeLeft(at: file, operation)
     do throws(StoreError) { try OperatingSystem.rename(copy, toUnused: file, operation) } catch {
@@ -117,19 +131,17 @@ extension ClosedFile {
   /// Copies a database to a file beside the destination, and its external files to their folder. Then puts the file in place.
   private func install(
     _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ change: ExternalDataChange,
-    _ request: RequestOptions, _ operation: String, _ place: (_ copy: String) throws -> Void
+    _ request: RequestOptions, _ place: (_ copy: String) throws -> Void
   ) throws {
-    let copy = Self.unusedPath(beside: file)
+    let operation = ReplacementRequest.operation
     var copyOptions = options.withSmallCaches
     (copyOptions.filePermissions, copyOptions.journalMode) = (permissions, .delete)
     (copyOptions.createsIfMissing, copyOptions.durability) = (true, .full)
-    do {
+    let copy = try withCopy(beside: file, operation) { copy in
       let database = try SQLiteDatabase(path: copy, options: copyOptions)
       defer { database.close() }
       try original.copyDatabase(to: try database.writer(to: operation), operation, request, shares: 0...0.95)
-    } catch {
-      try? OperatingSystem.remove([copy, copy + "-journal"], operation)
-      throw error.located(at: file, insteadOfCopy: copy)
+      return copy
     }
     do {
       try change.add(contents.externalIDs, from: contents.folder(for: original.path, options), operation: operation)
@@ -143,17 +155,6 @@ extension ClosedFile {
   }
 
   // MARK: The existing store
-
-  /// The contents of a database that identify its store's external files.
-  struct StoredContents {
-    var storeUUID = ""
-    var externalIDs: Set<UUID> = []
-
-    /// The folder of external data beside a file.
-    func folder(for file: String, _ options: SQLiteStoreOptions) -> ExternalDataFolder {
-      ExternalDataFolder(path: file, storeUUID: storeUUID, options: options)
-    }
-  }
 
   /// Runs a closure while no other process uses the file.
   ///
@@ -232,113 +233,11 @@ extension ClosedFile {
     }
   }
 
-  /// The names of the external files in all rows. They are known only if the file contains the store's model.
-  private func contents(_ connection: SQLiteConnection, _ operation: String) throws -> StoredContents {
-    let record = try record(connection, operation)
-    var contents = StoredContents(storeUUID: record.uuid)
-    // Another program that has migrated the file may have kept the former model.
-    guard let model = try record.model(path: path), record.isCompatible(with: model) else {
-      contents.externalIDs = try namedFiles(connection)
-      return contents
-    }
-    guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
-    let check = try SchemaCheck(reading: connection)
-    let schema = record.hasLayout(of: model) ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection, check)
-    try check.check(schema, isReadOnly: true)
-    contents.externalIDs = try ExternalFiles.all(model, schema, connection)
-    return contents
-  }
-
-  /// The names of the external files in a file of another program, whose model isn't known: all values that have the form of such a name.
-  private func namedFiles(_ connection: SQLiteConnection) throws -> Set<UUID> {
-    var ids: Set<UUID> = [], columns: [(table: String, column: String)] = []
-    let find = try connection.prepare(
-      "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.type = 'BLOB' "
-        + "AND m.name LIKE 'Z%' AND m.sql LIKE 'CREATE TABLE%'")
-    while try find.step() { columns.append((find.string(0), find.string(1))) }
-    for (table, column) in columns where !StoreSchema.systemTableNames.contains(table) {
-      try ids.formUnion(ExternalFiles.ids(inColumn: column, of: table, connection))
-    }
-    return ids
-  }
-
-  /// Refuses to copy external files to a folder where another store has the same ones: the original, or another copy of it. Each would
-  /// remove files of the other.
-  func checkFolders(
-    _ copied: Set<UUID>, replacing replaced: Set<UUID> = [], _ source: String, _ file: String, _ operation: String
-  ) throws {
-    func folder(_ path: String) -> String { ResolvedFilePath(splitting: path).folder + "/" + ExternalDataFolder.name(path) }
-    if copied.isEmpty { return }
-    var owner = source != file && folder(source) == folder(file) ? source : nil
-    if owner == nil {
-      let present = ExternalDataFolder(path: file, storeUUID: "", options: options).present(copied.subtracting(replaced))
-      // Others are what is left of an interrupted copy, or of a store that was damaged.
-      if !present.isEmpty { owner = try neighbour(of: file, naming: present, operation) }
-    }
-    guard let owner else { return }
-    throw StoreError(
-      .unsupportedRequest, operation: operation, path: path,
-      reason: "The copy would have the same folder of external files as \(owner), because only the extensions differ. Choose another name."
-    )
-  }
-
-  /// The path of another store in the folder of a file that has the same folder of external files, and names some of them.
-  ///
-  /// A store that this process has open can't be read here. It counts.
-  ///
-  /// - Throws: `locked` if another process keeps such a store locked, so that it can't be read.
-  private func neighbour(of file: String, naming ids: Set<UUID>, _ operation: String) throws(StoreError) -> String? {
-    let place = ResolvedFilePath(splitting: file), own = ExternalDataFolder.name(file), node = OperatingSystem.node(of: file)
-    for name in OperatingSystem.names(inFolder: place.folder).sorted() where name != place.name && ExternalDataFolder.name(name) == own {
-      // Closing another descriptor of a log's index would release SQLite's locks.
-      if CompanionFiles.suffix(of: name) != nil { continue }
-      let path = ResolvedFilePath(folder: place.folder, name: name).path
-      guard let status = try? OperatingSystem.status(of: path), status.kind == .regular, status.identity.node != node else { continue }
-      let other = ClosedFile(path: path, options: options.withSmallCaches)
-      do {
-        if try !ids.isDisjoint(with: other.readOnly(operation) { try other.contents($0, operation).externalIDs }) { return path }
-      } catch let error as StoreError {
-        if error.code == .alreadyOpen { return path }
-        if error.code == .locked { throw error }
-        // Another file, or a store whose files aren't known.
-      } catch {}
-    }
-    return nil
-  }
-
   // MARK: Paths
 
   func checkWritable(_ operation: String) throws(StoreError) {
     guard options.isReadOnly else { return }
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
-  }
-
-  /// A path for a temporary copy in the folder of a file: `.holdfast-DIGEST.0123456789abcdef.tmp`, with a digest of the file's name.
-  static func unusedPath(beside file: String) -> String {
-    let place = ResolvedFilePath(splitting: file), number = UInt64.random(in: .min ... .max)
-    return ResolvedFilePath(folder: place.folder, name: copyPrefix(place.name) + String(number, radix: 16) + copySuffix).path
-  }
-
-  private static let copySuffix = ".tmp"
-
-  private static func copyPrefix(_ name: String) -> String {
-    var digest = ContentDigest()
-    digest.update(name.utf8)
-    return ".holdfast-\(String(digest.value, radix: 16))."
-  }
-
-  /// Removes the copies that killed processes left of a file, or for it. Errors are ignored, because copies don't prevent anything.
-  ///
-  /// The caller holds a lock of the file that excludes all others that copy or replace it. Where there is no file, none can be locked. So if
-  /// a store is created and destroyed there while another process makes a copy for the path, that process fails, and can try again.
-  static func removeLeftCopies(of file: String, _ operation: String) {
-    let place = ResolvedFilePath(splitting: file), prefix = copyPrefix(place.name)
-    let suffixes = [copySuffix] + CompanionFiles.suffixes.map { copySuffix + $0 }
-    let left = OperatingSystem.names(inFolder: place.folder).filter { name in
-      name.hasPrefix(prefix) && suffixes.contains { name.hasSuffix($0) }
-    }
-    if left.isEmpty { return }
-    try? OperatingSystem.remove(left.map { ResolvedFilePath(folder: place.folder, name: $0).path }, operation)
   }
 
   private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
