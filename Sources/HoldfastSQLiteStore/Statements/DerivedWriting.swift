@@ -112,8 +112,7 @@ private final class SlotWriter {
   private func statement(_ slots: [SlotIndex]) throws -> SQLiteStatement {
     if let statement, slots == self.slots { return statement }
     statement?.clearBindings()
-    let columns = store.schema.tables[entity.index].columns
-    let assignments = slots.enumerated().map { "\(SQLName.quoted(columns[$1])) = ?\($0 + 1)" }.joined(separator: ", ")
+    let assignments = slots.enumerated().map { "\(store.column(entity.index, $1)) = ?\($0 + 1)" }.joined(separator: ", ")
     let made = try writer.statement("UPDATE \(store.table(entity.index)) SET \(assignments) WHERE Z_PK = ?\(slots.count + 1)")
     (statement, self.slots) = (made, slots)
     return made

@@ -21,7 +21,7 @@ struct ExternalFiles: Sendable {
   static func ids(
     _ entity: ManagedObjectModel.Entity, _ key: ObjectKey, _ slots: [SlotIndex], _ store: OpenStore, _ connection: SQLiteConnection
   ) throws -> [UUID?] {
-    let columns = slots.map { SQLName.quoted(store.schema.tables[entity.index].columns[$0]) }.joined(separator: ", ")
+    let columns = slots.map { store.column(entity.index, $0) }.joined(separator: ", ")
     let statement = try connection.statement("SELECT \(columns) FROM \(store.table(entity.index)) WHERE Z_PK = ?1")
     statement.bind(key, at: 1)
     defer { if statement.isRunning { statement.reset() } }

@@ -178,10 +178,9 @@ struct FetchRunner {
     case .count: return "COUNT(*)"
     case .values(let slots):
       if slots.isEmpty { return "1" }
-      return slots.map { "\(alias).\(SQLName.quoted(store.schema.tables[entity.index].columns[$0]))" }.joined(separator: ", ")
+      return slots.map { "\(alias).\(store.column(entity.index, $0))" }.joined(separator: ", ")
     case .slots(let slots):
-      let columns = store.schema.tables[entity.index].columns
-      let values = entity.slotIndexes.map { slots.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
+      let values = entity.slotIndexes.map { slots.contains($0) ? ", \(alias).\(store.column(entity.index, $0))" : ", NULL" }
       return "\(alias).Z_PK, \(alias).Z_OPT\(values.joined())"
     }
   }

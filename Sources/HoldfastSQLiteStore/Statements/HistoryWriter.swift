@@ -65,8 +65,7 @@ final class HistoryWriter {
   /// The destination of a to-one relationship before the save.
   private func destination(of entity: EntityIndex, _ key: ObjectKey, _ slot: SlotIndex) throws -> ObjectKey? {
     if let row = former[Changed(entity: entity, key: key)] { return row.pointer.isPresent(slot) ? row.pointer.key(slot) : nil }
-    let column = SQLName.quoted(store.schema.tables[entity].columns[slot])
-    let select = try writer.statement("SELECT \(column) FROM \(store.table(entity)) WHERE Z_PK = ?1")
+    let select = try writer.statement("SELECT \(store.column(entity, slot)) FROM \(store.table(entity)) WHERE Z_PK = ?1")
     select.bind(key, at: 1)
     defer { if select.isRunning { select.reset() } }
     return try select.step() && select.type(0) == .integer ? select.key(0) : nil
@@ -120,7 +119,7 @@ final class HistoryWriter {
   private func findReferences(
     _ relationship: ManagedObjectModel.Relationship, to keys: [ObjectKey], _ found: (Changed, SlotIndex) -> Void
   ) throws {
-    let table = store.schema.tables[relationship.entityIndex], column = SQLName.quoted(table.columns[relationship.slot])
+    let table = store.schema.tables[relationship.entityIndex], column = store.column(relationship.entityIndex, relationship.slot)
     // The join is a cross join so that SQLite reads the list, and looks each key up.
     let select = try writer.statement(
       "SELECT t0.Z_PK, t0.Z_ENT FROM \(ListTable.name)(?1) AS l CROSS JOIN \(SQLName.quoted(table.name)) AS t0 ON t0.\(column) = l.value")

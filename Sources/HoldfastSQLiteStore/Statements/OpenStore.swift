@@ -206,7 +206,11 @@ final class OpenStore: Sendable {
     return columns
   }
 
+  /// The quoted name of an entity's table.
   func table(_ entity: EntityIndex) -> String { SQLName.quoted(schema.tables[entity].name) }
+
+  /// The quoted name of a slot's column.
+  func column(_ entity: EntityIndex, _ slot: SlotIndex) -> String { SQLName.quoted(schema.tables[entity].columns[slot]) }
 
   /// A condition on the entities of rows in a table, beginning with AND; empty if it allows all rows.
   ///

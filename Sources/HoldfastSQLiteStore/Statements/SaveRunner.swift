@@ -58,10 +58,6 @@ final class SaveRunner {
     return history?.transaction
   }
 
-  // MARK: Helpers
-
-  private func column(_ entity: EntityIndex, _ slot: SlotIndex) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
-
   // MARK: Versions
 
   private func throwConflicts() throws {
@@ -174,7 +170,7 @@ final class SaveRunner {
       // An object with a new owner loses its position among the former owner's objects.
       let orders = slots.compactMap { entity.relationship(inSlot: $0).flatMap { store.schema.orderColumn(ofInverse: $0) } }
       let assignments =
-        slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
+        slots.enumerated().map { place, slot in "\(store.column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
         + orders.map { "\(SQLName.quoted($0)) = NULL, " }.joined()
       return
         "UPDATE \(store.table(entity.index)) SET \(assignments)Z_OPT = ?\(count + 1) WHERE Z_PK = ?\(count + 2) AND ifnull(Z_OPT, 0) = ?\(count + 3)"
@@ -220,7 +216,7 @@ final class SaveRunner {
     var shape = StatementShape(.insert)
     shape.append(entity.index.rawValue)
     return try writer.statement(shape) {
-      let names = entity.slotIndexes.map { column(entity.index, $0) } + entityColumns(entity, Array(entity.slotIndexes))
+      let names = entity.slotIndexes.map { store.column(entity.index, $0) } + entityColumns(entity, Array(entity.slotIndexes))
       let columns = names.map { ", \($0)" }.joined()
       let values = names.indices.map { ", ?\($0 + 3)" }.joined()
       let number = store.schema.tables[entity.index].number

@@ -11,7 +11,7 @@ struct UniquenessConstraints {
     let binder = RowBinder(entity: entity, store)
     for (place, slots) in entity.uniqueSlots.enumerated() where slots.allSatisfy({ row.isPresent($0) }) {
       let family = store.ofEntities(declaring(constraint: place, of: entity).concreteIndexes, alias: "t0")
-      let tests = slots.enumerated().map { place, slot in "\(column(entity, slot)) = ?\(place + 2)" }.joined(separator: " AND ")
+      let tests = slots.enumerated().map { place, slot in "\(store.column(entity.index, slot)) = ?\(place + 2)" }.joined(separator: " AND ")
       let statement = try writer.statement(
         "SELECT Z_PK, Z_ENT FROM \(store.table(entity.index)) AS t0 WHERE \(tests) AND Z_PK <> ?1\(family)")
       statement.bind(row.key, at: 1)
@@ -53,7 +53,7 @@ struct UniquenessConstraints {
         let row = updated.rows.pointer(index), slots = constrained.filter { updated.isChanged(row: index, slot: $0) }.sorted()
         if slots.isEmpty { continue }
         let assignments = slots.enumerated().map { place, slot in
-          let name = column(entity, slot)
+          let name = store.column(entity.index, slot)
           return "\(name) = CASE WHEN \(name) = ?\(place + 2) THEN \(name) END"
         }
         let statement = try writer.statement(
@@ -64,9 +64,5 @@ struct UniquenessConstraints {
         try statement.run()
       }
     }
-  }
-
-  private func column(_ entity: ManagedObjectModel.Entity, _ slot: SlotIndex) -> String {
-    SQLName.quoted(store.schema.tables[entity.index].columns[slot])
   }
 }
