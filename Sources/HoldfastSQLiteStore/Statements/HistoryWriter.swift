@@ -139,10 +139,10 @@ final class HistoryWriter {
   /// Writes the transaction and its changes.
   func write() throws {
     try links.addPlaces(KeyRunner(store: store, connection: writer).relationships)
-    transaction = try reserve(HistoryTables.transactionNumber, 1)
+    transaction = try reserve(1, of: HistoryTables.transactionNumber, in: "ATRANSACTION")
     let groups = store.model.entityIndexes.map { updates.groups(of: $0) }
     let updateCount = groups.joined().reduce(0) { $0 + $1.keys.count }
-    nextChange = try reserve(HistoryTables.changeNumber, updateCount + otherChangeCount)
+    nextChange = try reserve(updateCount + otherChangeCount, of: HistoryTables.changeNumber, in: "ACHANGE")
     try writeTransaction()
     for changes in request.entities {
       let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }.sorted { $0.key < $1.key }
@@ -168,30 +168,24 @@ final class HistoryWriter {
     }
   }
 
-  /// Reserves keys in a table of the history, and returns the first one.
-  private func reserve(_ table: Int64, _ count: Int) throws -> Int64 {
-    // A program that doesn't know the history may have left too small a key.
-    let name =
-      table == HistoryTables.changeNumber
-      ? "ACHANGE" : table == HistoryTables.transactionNumber ? "ATRANSACTION" : "ATRANSACTIONSTRING"
-    // It may also have deleted changes, but not their values. A new change with such a key would have two rows of values.
-    let hasValues = table == HistoryTables.changeNumber && plan.keepsValues
+  /// Reserves keys of rows with an entity number in a table of the history, and returns the first one.
+  private func reserve(_ count: Int, of number: Int64, in table: String) throws -> Int64 {
+    // A program that doesn't know the history may have left too small a key. It may also have deleted changes, but not their values. A new
+    // change with such a key would have two rows of values.
+    let hasValues = number == HistoryTables.changeNumber && plan.keepsValues
     let values = hasValues ? ", (SELECT ifnull(max(Z_PK), 0) FROM \(HistoryTables.values))" : ""
     let update = try writer.statement(
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(name))\(values)) + ?1 "
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(table))\(values)) + ?1 "
         + "WHERE Z_ENT = ?2")
     update.bind(count, at: 1)
-    update.bind(table, at: 2)
+    update.bind(number, at: 2)
     try update.run()
-    let select = try writer.statement("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?1")
-    select.bind(table, at: 1)
-    defer { select.reset() }
-    guard try select.step(), select.type(0) == .integer, (Int64(count)...(1 << 62)).contains(select.int64(0)) else {
+    guard let last = try writer.lastKey(ofEntity: number), (Int64(count)...(1 << 62)).contains(last) else {
       throw StoreError(
         .damaged, operation: writer.operation, path: store.path,
-        reason: "Z_PRIMARYKEY lacks entity \(table) of the history, or its last key is invalid.")
+        reason: "Z_PRIMARYKEY lacks entity \(number) of the history, or its last key is invalid.")
     }
-    return select.int64(0) - Int64(count) + 1
+    return last - Int64(count) + 1
   }
 
   private func writeTransaction() throws {
@@ -221,7 +215,7 @@ final class HistoryWriter {
     try select.bind(text, at: 1)
     defer { select.reset() }
     if try select.step() { return select.int64(0) }
-    let key = try reserve(HistoryTables.stringNumber, 1)
+    let key = try reserve(1, of: HistoryTables.stringNumber, in: HistoryTables.strings)
     let insert = try writer.statement("INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?1, \(HistoryTables.stringNumber), ?2)")
     insert.bind(key, at: 1)
     try insert.bind(text, at: 2)

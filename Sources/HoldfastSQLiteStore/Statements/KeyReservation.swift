@@ -48,7 +48,14 @@ struct KeyReservation {
     update.bind(count, at: 1)
     update.bind(number, at: 2)
     try update.run()
-    let select = try writer.statement("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?1")
+    return try writer.lastKey(ofEntity: number)
+  }
+}
+
+extension SQLiteConnection {
+  /// The last key that was reserved for an entity's rows; nil if `Z_PRIMARYKEY` lacks the entity, or the key isn't an integer.
+  func lastKey(ofEntity number: Int64) throws(StoreError) -> Int64? {
+    let select = try statement("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?1")
     select.bind(number, at: 1)
     defer { select.reset() }
     return try select.step() && select.type(0) == .integer ? select.int64(0) : nil
