@@ -53,7 +53,7 @@ struct ConnectionSettings {
     if role != .checkpointer { settings.append("cache_size=-\(options.cacheBytes >> 10)") }
     // Also for connections that don't write: the last connection to be closed syncs the file.
     let isRelaxed = Self.isRelaxed(options) && role != .compactor
-    settings.append("synchronous=\(isRelaxed ? 1 : Self.fullSyncing)")
+    settings.append("synchronous=\(isRelaxed ? Self.relaxedSyncing : Self.fullSyncing)")
     #if canImport(Darwin)
       if !isRelaxed { settings += ["fullfsync=1", "checkpoint_fullfsync=1"] }
     #endif
@@ -66,6 +66,8 @@ struct ConnectionSettings {
   /// `EXTRA` is like `FULL`. Without a log, it also syncs the folder after the journal was removed. Otherwise the journal could reappear
   /// after a power loss, and the next opening would roll the save back (SQLite, *PRAGMA Statements*, "synchronous").
   static let fullSyncing = 3
+  /// `NORMAL`: with a log, commits don't wait for the disk, but the log is synced before its pages are moved into the file.
+  static let relaxedSyncing = 1
 
   /// The size of the pages of a new file.
   static let pageBytes = 4096

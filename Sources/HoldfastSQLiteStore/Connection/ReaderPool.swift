@@ -242,11 +242,11 @@ final class ReaderPool: Sendable {
       if state.isClosed { throw closed(operation) }
       return state.requests.arrive(thread, &state.idle)
     }
-    guard case .waits(let waiter) = arrival else {
-      guard case .enters(let kept) = arrival else { return nil }
-      return kept
-    }
-    let outcome = outcome(of: waiter, options)
+    let outcome: RequestQueue.Outcome =
+      switch arrival {
+      case .enters(let kept): .enters(kept)
+      case .waits(let waiter): self.outcome(of: waiter, options)
+      }
     switch outcome {
     case .enters(let kept): return kept
     case .isRefused: throw closed(operation)

@@ -65,7 +65,7 @@ extension SQLiteConnection {
   /// Makes commits wait for the disk even if the options don't require it, or ends that. Don't call it within a transaction.
   func waitForDisk(_ waits: Bool, _ options: SQLiteStoreOptions) throws(StoreError) {
     guard ConnectionSettings.isRelaxed(options) else { return }
-    try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : 1)")
+    try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : ConnectionSettings.relaxedSyncing)")
   }
 
   /// The number of pages that are copied between two checks of a request: some megabytes.

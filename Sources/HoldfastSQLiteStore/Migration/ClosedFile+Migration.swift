@@ -74,9 +74,9 @@ extension ClosedFile {
     try withDatabase(options, checkpointing: false) { database in
       let found = try reading(database, operation) { connection in
         let isMigrated = try look(connection, mapping, operation) == nil
-        return (isMigrated, hasLog: try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue)
+        return (isMigrated: isMigrated, hasLog: try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue)
       }
-      if found.0 { return }
+      if found.isMigrated { return }
       // Opening the writer changes the file's state, because it converts the file.
       if found.hasLog, let state = migration.expectedState { try lock(database, in: state, operation) }
       let writer = try database.writer(to: operation)

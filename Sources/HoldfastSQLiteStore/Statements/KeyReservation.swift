@@ -14,7 +14,7 @@ struct KeyReservation {
     return try store.writing("reserve keys", options) { writer in
       // With a rollback journal, less syncing could leave an inconsistent file.
       let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
-      if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }
+      if isRelaxed { try writer.runScript("PRAGMA synchronous=\(ConnectionSettings.relaxedSyncing)") }
       defer { if isRelaxed { restoreSyncing(writer) } }
       try writer.begin(.immediate)
       let keys = try demands.map { try reserve($0.entity, $0.count, writer) }
