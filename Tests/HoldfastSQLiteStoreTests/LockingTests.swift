@@ -81,23 +81,4 @@ import Testing
       database.close()
     }
   }
-
-  @Test func anInterruptionCancelsARunningStatement() throws {
-    let database = try SQLiteDatabase.make(folder.file())
-    let writer = database.writer
-    let hasEnded = DispatchSemaphore(value: 0)
-    // A thread, not a task: a task would wait for a free thread while other tests run, and this statement runs as long. An interruption
-    // before the statement has begun has no effect.
-    Thread.detachNewThread {
-      while hasEnded.wait(timeout: .now() + 0.001) == .timedOut { writer.interrupt() }
-    }
-    let error = #expect(throws: StoreError.self) {
-      try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
-    }
-    hasEnded.signal()
-    #expect(error?.code == .cancelled)
-    #expect(error?.isRetryable == false)
-    database.close()
-    writer.interrupt()
-  }
 }

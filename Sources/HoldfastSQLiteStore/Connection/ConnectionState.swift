@@ -1,12 +1,11 @@
 import CHoldfastSQLite
 import HoldfastStore
-import Synchronization
 
 /// The state that a connection shares with its statements: the handle, the counters and error reporting.
 ///
 /// Statements reference this state instead of their connection, because the connection references the statements.
 ///
-/// Confined like the connection, except for ``interrupt()``.
+/// Confined like the connection.
 final class ConnectionState {
   /// SQLite's handle. Valid until the connection was closed *and* the last statement was released.
   let handle: OpaquePointer
@@ -39,8 +38,6 @@ final class ConnectionState {
   @exclusivity(unchecked) private(set) var isClosed = false
 
   private let generation = ProcessGeneration.current
-  /// The handle for ``interrupt()``, nil once closed. The mutex prevents interrupting a closed handle.
-  private let interruptible: Mutex<UInt>
 
   init(
     handle: OpaquePointer, file: SQLiteFile, database: SQLiteFileSystem.OpenDatabase, isReadOnly: Bool, watchedPlace: ReadOnlyPlace?
@@ -52,7 +49,6 @@ final class ConnectionState {
     name = file.name
     path = file.path
     self.isReadOnly = isReadOnly
-    interruptible = Mutex(UInt(bitPattern: handle))
     pagesInLog.initialize(to: 0)
   }
 
@@ -138,16 +134,6 @@ final class ConnectionState {
     }
   }
 
-  /// Stops the running statements; they throw `cancelled`. Call it from any thread, at any time.
-  func interrupt() {
-    interruptible.withLock { bits in
-      if let handle = OpaquePointer(bitPattern: bits) { sqlite3_interrupt(handle) }
-    }
-  }
-
   /// Marks the connection closed, before its handle becomes invalid.
-  func markClosed() {
-    interruptible.withLock { $0 = 0 }
-    isClosed = true
-  }
+  func markClosed() { isClosed = true }
 }

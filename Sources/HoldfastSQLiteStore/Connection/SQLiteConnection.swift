@@ -7,7 +7,7 @@ import HoldfastStore
 /// Opening an existing file changes nothing in it, so a store can inspect and refuse it. ``adoptJournalMode(_:_:_:)`` is the first step that
 /// may change it. A connection is closed by ``close()`` or when the last reference is released.
 ///
-/// It isn't a pool and isn't thread-safe: only one thread may use it at a time, except for ``interrupt()``.
+/// It isn't a pool and isn't thread-safe: only one thread may use it at a time.
 ///
 /// `@unchecked Sendable` because the reader pool's lock or the save lock hands a connection from one user to the next. SQLite without its
 /// own mutexes requires no more.
@@ -92,9 +92,6 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
   /// The pages in the write-ahead log after this connection's last commit; 0 without a log.
   var pagesInLog: Int { Int(state.pagesInLog.pointee) }
-
-  /// Stops the running statements; they throw `cancelled`. Call it from any thread, at any time.
-  func interrupt() { state.interrupt() }
 
   // MARK: Statements
 
