@@ -190,24 +190,22 @@ public final class SQLiteStore: IncrementalStore {
     .answering(VerificationRequest.self) { store, _, options in try store.verify(options) }
 
   private func explain(_ request: ExplanationRequest, _ options: RequestOptions) throws -> String {
-    let view = try SQLiteReadView(.latest, of: try opened(ExplanationRequest.operation), options)
-    defer { view.end() }
-    return try view.read(ExplanationRequest.operation, needsTransaction: false, options) { connection in
-      try FetchRunner(store: view.store, connection: connection).explanation(of: request.plan)
+    let store = try opened(ExplanationRequest.operation)
+    return try store.reading(ExplanationRequest.operation, options) { connection in
+      try FetchRunner(store: store, connection: connection).explanation(of: request.plan)
     }
   }
 
   /// SQLite reads every page, and compares indexes and constraints with the rows. Its message names tables, indexes and row numbers, not
   /// values.
   private func verify(_ options: RequestOptions) throws {
-    let operation = VerificationRequest.operation, view = try SQLiteReadView(.latest, of: try opened(operation), options)
-    defer { view.end() }
+    let operation = VerificationRequest.operation, store = try opened(operation)
     func damaged(_ what: String) -> StoreError {
       StoreError(.damaged, operation: operation, path: path, reason: "\(what) Restore the file from a backup, or repair it.")
     }
-    let found = try view.read(operation, needsTransaction: false, options) { try $0.string("PRAGMA integrity_check(1)") } ?? "ok"
+    let found = try store.reading(operation, options) { try $0.string("PRAGMA integrity_check(1)") } ?? "ok"
     if found != "ok" { throw damaged("SQLite's integrity check found: \(found.split(separator: "\n").joined(separator: " ")).") }
-    let table = try view.read(operation, needsTransaction: false, options) { try view.store.schema.tableWithUnknownEntities($0) }
+    let table = try store.reading(operation, options) { try store.schema.tableWithUnknownEntities($0) }
     if let table { throw damaged("The table \(table) contains an object of an unknown entity (Z_ENT), so no request finds it.") }
   }
 

@@ -253,3 +253,12 @@ struct HistoryReader {
       cause: cause)
   }
 }
+
+extension OpenStore {
+  /// Runs a closure with a reader of the history, in one read transaction.
+  func readingHistory<Result>(
+    _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result
+  ) throws -> Result {
+    try reading(operation, needsTransaction: true, options) { try body(HistoryReader(store: self, connection: $0)) }
+  }
+}

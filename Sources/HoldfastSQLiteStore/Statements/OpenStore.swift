@@ -83,6 +83,19 @@ final class OpenStore: Sendable {
     }
   }
 
+  // MARK: Reading
+
+  /// Runs a closure with a connection that reads the latest commit.
+  ///
+  /// - Parameter needsTransaction: Whether the closure runs several statements that must read the same state. Defaults to false.
+  func reading<R>(
+    _ operation: String, needsTransaction: Bool = false, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R
+  ) throws -> R {
+    let view = try SQLiteReadView(.latest, of: self, options)
+    defer { view.end() }
+    return try view.read(operation, needsTransaction: needsTransaction, options, body)
+  }
+
   // MARK: Writing
 
   /// Runs work on the writer while no save is prepared. The deadline limits only the wait for the write lock, because the work commits.

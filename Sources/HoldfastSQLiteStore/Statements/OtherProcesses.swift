@@ -162,13 +162,4 @@ extension OpenStore {
         files.haveOthersCommittedSinceReport($0)
       }) ?? false
   }
-
-  /// Runs a closure with a reader of the history, in one read transaction.
-  func readingHistory<Result>(
-    _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result
-  ) throws -> Result {
-    let view = try SQLiteReadView(.latest, of: self, options)
-    defer { view.end() }
-    return try view.read(operation, needsTransaction: true, options) { try body(HistoryReader(store: self, connection: $0)) }
-  }
 }
