@@ -53,10 +53,13 @@ final class SQLiteStatement {
   }
 
   /// Makes the statement ready again, whatever its state. Keeps the bindings.
+  @inline(__always)
   func reset() {
-    noteEnd()
-    // The returned code is the last step's, which was already reported.
-    sqlite3_reset(handle)
+    if isRunning {
+      noteEnd()
+      // The returned code is the last step's, which was already reported.
+      sqlite3_reset(handle)
+    }
     if holdsList { releaseList() }
   }
 
@@ -95,10 +98,8 @@ final class SQLiteStatement {
 
   @inline(__always)
   private func end(_ code: Int32) throws(StoreError) {
-    noteEnd()
     guard code == SQLiteResultCode.done else { throw failed(code) }
-    sqlite3_reset(handle)
-    if holdsList { releaseList() }
+    reset()
   }
 
   @inline(never)

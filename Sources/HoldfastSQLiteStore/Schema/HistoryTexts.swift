@@ -21,7 +21,7 @@ struct HistoryTexts {
   init(_ connection: SQLiteConnection) throws {
     hasTable = try HistoryTables.exists(HistoryTables.strings, connection)
     let select = try connection.statement("SELECT upper(name) FROM pragma_table_info('ATRANSACTION')")
-    defer { if select.isRunning { select.reset() } }
+    defer { select.reset() }
     var columns: Set<String> = []
     while try select.step() { columns.insert(select.string(0)) }
     self.columns = columns

@@ -31,7 +31,7 @@ struct DerivedWriting {
   private func sum(_ derived: SaveRequest.DerivedRows, _ index: Int, _ entity: ManagedObjectModel.Entity) throws -> RowBatch? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
     statement.bind(derived.rows.pointer(index).key, at: 1)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     guard try statement.step() else { return nil }
     let (stored, builder) = (store.builder(entity), store.builder(entity))
     try store.decoders[entity.index].append(statement, to: stored)

@@ -24,7 +24,7 @@ struct ExternalFiles: Sendable {
     let columns = slots.map { store.column(entity.index, $0) }.joined(separator: ", ")
     let statement = try connection.statement("SELECT \(columns) FROM \(store.table(entity.index)) WHERE Z_PK = ?1")
     statement.bind(key, at: 1)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     guard try statement.step() else { return slots.map { _ in nil } }
     return slots.indices.map { place in
       statement.type(place) == .blob ? MarkedColumn.file(statement.blob(place)) : nil

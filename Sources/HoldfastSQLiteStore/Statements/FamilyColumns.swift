@@ -62,7 +62,7 @@ final class FamilyStream {
 
   /// Passes on all rows of a statement. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement) throws -> Bool {
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     while try statement.step() {
       if try append(statement) == .enough { return false }
     }
@@ -71,7 +71,7 @@ final class FamilyStream {
 
   /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement, only keys: [ObjectKey]) throws -> Bool {
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     var place = 0
     while try statement.step() {
       let key = statement.key(0)

@@ -209,7 +209,7 @@ struct FetchRunner {
     let prefix = store.prefixes[entity.index]
     if !isEmpty {
       let statement = try statement(plan, .slots(aggregates.slots(of: entity)), entity)
-      defer { if statement.isRunning { statement.reset() } }
+      defer { statement.reset() }
       let builder = store.builder(entity), decoder = store.decoders[entity.index]
       while try statement.step() {
         try decoder.append(statement, to: builder)
@@ -225,7 +225,7 @@ struct FetchRunner {
 
   private func fill(_ scan: inout ScanAggregator, _ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws {
     let statement = try statement(plan, .values(scan.slots), entity)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     guard let slot = try scan.add(statement, budget) else { return }
     let table = store.schema.tables[entity.index]
     throw StoreError(

@@ -86,7 +86,7 @@ struct HistoryReader {
     let select = try connection.statement(
       "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS FROM ACHANGE WHERE ZTRANSACTIONID = ?1 ORDER BY Z_PK")
     select.bind(transaction, at: 1)
-    defer { if select.isRunning { select.reset() } }
+    defer { select.reset() }
     var changes: [HistoryTransaction.Change] = []
     while try select.step() {
       // Changes of entities that the model doesn't contain are left out.
@@ -181,7 +181,7 @@ struct HistoryReader {
         + "ORDER BY ZTRANSACTIONID, Z_PK")
     select.bind(number, at: 1)
     select.bind(last, at: 2)
-    defer { if select.isRunning { select.reset() } }
+    defer { select.reset() }
     var kinds: [ManagedObjectID: HistoryTransaction.Change.Kind] = [:], order: [ManagedObjectID] = []
     while try select.step() {
       guard let (_, kind, id) = try object(select, 0) else { continue }

@@ -67,7 +67,7 @@ final class HistoryWriter {
     if let row = former[Changed(entity: entity, key: key)] { return row.pointer.isPresent(slot) ? row.pointer.key(slot) : nil }
     let select = try writer.statement("SELECT \(store.column(entity, slot)) FROM \(store.table(entity)) WHERE Z_PK = ?1")
     select.bind(key, at: 1)
-    defer { if select.isRunning { select.reset() } }
+    defer { select.reset() }
     return try select.step() && select.type(0) == .integer ? select.key(0) : nil
   }
 
@@ -81,7 +81,7 @@ final class HistoryWriter {
       for (place, key) in found.enumerated() { former[Changed(entity: index, key: key)] = batch[place] }
       found = []
     }
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     for key in keys {
       statement.bind(key, at: 1)
       if try statement.step() {
@@ -124,7 +124,7 @@ final class HistoryWriter {
     let select = try writer.statement(
       "SELECT t0.Z_PK, t0.Z_ENT FROM \(ListTable.name)(?1) AS l CROSS JOIN \(SQLName.quoted(table.name)) AS t0 ON t0.\(column) = l.value")
     select.bind(BoundList(keys.map { .integer($0.rawValue) }), at: 1)
-    defer { if select.isRunning { select.reset() } }
+    defer { select.reset() }
     while try select.step() {
       // A damaged file may have the key in a row of an entity without the relationship.
       guard let entity = table.isShared ? store.schema.entity(numbered: select.int64(1)) : relationship.entityIndex,

@@ -109,7 +109,7 @@ struct KeyRunner {
     }
     let statement = try targets(relationship, isRange: false)
     var targets = Targets(relationship, sourceCount: request.sources.count, budget)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     for source in request.sources {
       statement.bind(source, at: 1)
       while try statement.step() { try targets.append(try key(statement, 0, relationship), statement) }
@@ -125,7 +125,7 @@ struct KeyRunner {
     let statement = try targets(relationship, isRange: true)
     statement.bind(range.lowerBound, at: 1)
     statement.bind(range.upperBound, at: 2)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     var targets = Targets(relationship, sourceCount: sources.count, budget)
     var place = 0
     while try statement.step() {
@@ -168,7 +168,7 @@ struct KeyRunner {
     var delivered: Set<ObjectKey> = []
     let mostTargets = budget.mostTargets
     var byteCount = 0
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     for source in sources {
       statement.bind(source, at: 1)
       while try statement.step() {

@@ -20,7 +20,7 @@ struct RowStream {
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws -> Bool {
     var count = 0
     defer {
-      if statement.isRunning { statement.reset() }
+      statement.reset()
       if count >= RowStream.rowsOfALongScan { statement.releasePages() }
     }
     while try statement.step() {
@@ -34,7 +34,7 @@ struct RowStream {
 
   /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder, only keys: [ObjectKey]) throws -> Bool {
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     var place = 0
     while try statement.step() {
       let key = statement.key(0)
@@ -49,7 +49,7 @@ struct RowStream {
 
   /// Passes on the keys and versions of a statement's rows.
   func runKeys(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws {
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     while try statement.step() {
       try decoder.beginRow(statement, in: builder)
       builder.endRow()

@@ -77,7 +77,7 @@ final class SaveRunner {
   private func persisted(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) throws -> RowView? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
     statement.bind(key, at: 1)
-    defer { if statement.isRunning { statement.reset() } }
+    defer { statement.reset() }
     guard try statement.step() else { return nil }
     let builder = store.builder(entity)
     try store.decoders[entity.index].append(statement, to: builder)
