@@ -45,6 +45,16 @@ import Testing
     #expect(folder.names == ["store"] && TestFile.read(newPath) == [1])
   }
 
+  /// The bug: the group of the process got the rights that the group of the former file had.
+  @Test(arguments: [(0o664, 0o644), (0o660, 0o600), (0o606, 0o606)] as [(UInt32, UInt32)])
+  func aCopyGivesNoOtherGroupTheRightsOfTheFormerOne(permissions: UInt32, expected: UInt32) throws {
+    TestFile.write([1], to: folder.file())
+    var former = try OperatingSystem.status(of: folder.file())
+    (former.permissions, former.group) = (permissions, former.group &+ 1)
+    try OperatingSystem.createFile(at: folder.file("copy"), like: former, in: WithoutOwners())
+    #expect(TestFile.permissions(folder.file("copy")) == expected)
+  }
+
   @Test(arguments: [1, 15, 16, 100, 511, 512, 4096, 100_000])
   func aForeignFileIsNotAStoreAndStaysAsItWas(size: Int) {
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
@@ -183,5 +193,14 @@ private struct WithoutLinks: ForwardingFileSystem {
 
   func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     throw FileSystemError(.link, name: newName, number: number)
+  }
+}
+
+/// A file system on which the owner and the group of a file can't be set.
+private struct WithoutOwners: ForwardingFileSystem {
+  let base: any StoreFileSystem = POSIXFileSystem()
+
+  func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
+    throw FileSystemError(.setOwner, name: file.name, number: ErrorNumber.notPermitted)
   }
 }

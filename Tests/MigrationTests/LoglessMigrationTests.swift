@@ -7,6 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// Migrations of SQLite files without a log: another process may have the file open between two transactions, so a copy is migrated.
 @Suite struct LoglessMigrationTests {
   private let old: ManagedObjectModel
@@ -46,6 +52,16 @@ import Testing
     #expect(try place.contents(new) == lines)
     #expect(try SQL.rows(place.path, "PRAGMA journal_mode") == [["delete"]])
     #expect(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]])
+  }
+
+  /// The bug: the file belonged to the user who migrated it, and other users couldn't open it any more.
+  @Test func theMigratedFileKeepsItsOwnerAndItsGroup() throws {
+    guard System.isRoot else { return print("Skipped: only root can give files to other users.") }
+    let place = try place(.sqlite)
+    #expect(chown(place.path, 1234, 4321) == 0 && chmod(place.path, 0o660) == 0)
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, to: new)
+    let status = try #require(TestFile.status(place.path))
+    #expect(status.st_uid == 1234 && status.st_gid == 4321 && status.st_mode & 0o777 == 0o660)
   }
 
   @Test func aRefusedMigrationChangesNoByte() throws {

@@ -148,6 +148,18 @@ import Testing
     try? context.persistentStoreCoordinator.close()
   }
 
+  /// The bug: a SQLite store belonged to the user who replaced it, and other users couldn't open it any more.
+  @Test(arguments: AdministrationTests.stores) func aStoreThatIsReplacedKeepsItsOwnerAndItsGroup(store: FileStore) throws {
+    guard System.isRoot else { return print("Skipped: only root can give files to other users.") }
+    let path = folder.file("harbour.store"), source = folder.file("source.store")
+    for file in [path, source] { try Harbour.makeFile(store.description(at: file)) }
+    #expect(chown(path, 1234, 4321) == 0 && chmod(path, 0o660) == 0)
+    try PersistentStoreCoordinator.replacePersistentStore(store.description(at: path), withCopyOf: store.description(at: source))
+    let status = try POSIXFileSystem().status(of: path, in: .workingDirectory)
+    #expect(status.owner == 1234 && status.group == 4321 && status.permissions == 0o660)
+    #expect(try Voyage.check(Harbour.context(store.description(at: path))).saves == 12)
+  }
+
   // MARK: The folder
 
   /// Every store accepts and refuses the same folder permissions.

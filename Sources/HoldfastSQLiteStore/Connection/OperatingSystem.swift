@@ -53,6 +53,42 @@ enum OperatingSystem {
     try files.setPermissions(permissions & 0o777, of: file)
   }
 
+  /// Creates an empty file for a copy that will replace another file, with that file's owner, group and permissions.
+  ///
+  /// The new file never grants a group more rights than the former one: if the group can't be kept, its rights are limited to those of all
+  /// users. The former file isn't opened. Closes the descriptor, so call it before any connection opens the new file.
+  static func createFile(
+    at path: String, like former: StoreFileStatus, in files: any StoreFileSystem = POSIXFileSystem()
+  ) throws(StoreError) {
+    do throws(FileSystemError) {
+      let file = try files.create(path, in: .workingDirectory)
+      defer { try? files.close(file) }
+      let own = try files.status(of: file)
+      var permissions = former.permissions & 0o777
+      if own.owner != former.owner || own.group != former.group {
+        var isKept = try setOwner(former.owner, group: former.group, of: file, in: files)
+        if !isKept { isKept = try setOwner(nil, group: former.group, of: file, in: files) }
+        if !isKept { permissions = permissions & 0o707 | permissions & (permissions & 0o007) << 3 }
+      }
+      try files.setPermissions(permissions, of: file)
+    } catch {
+      throw SQLiteFile.failure(error, path: path)
+    }
+  }
+
+  /// Returns false if the user or the file system can't set the owner or the group at all.
+  private static func setOwner(
+    _ owner: UInt32?, group: UInt32, of file: StoreFileHandle, in files: any StoreFileSystem
+  ) throws(FileSystemError) -> Bool {
+    do throws(FileSystemError) {
+      try files.setOwner(owner, group: group, of: file)
+      return true
+    } catch {
+      guard ErrorNumber.cannotBeDone.contains(error.number) else { throw error }
+      return false
+    }
+  }
+
   /// Opens a folder for accessing files in it. Doesn't need permission to list them.
   static func openFolder(_ path: String) throws(FileSystemError) -> (descriptor: Int32, node: FileNode) {
     #if os(Linux) || os(Android)

@@ -103,8 +103,9 @@ extension ClosedFile {
     _ operation: String
   ) throws {
     var options = options
-    (options.createsIfMissing, options.filePermissions) = (true, try OperatingSystem.status(of: path).permissions)
+    options.createsIfMissing = true
     try withCopy(beside: path, operation) { copy in
+      try OperatingSystem.createFile(at: copy, like: OperatingSystem.status(of: path))
       let database = try SQLiteDatabase(path: copy, options: options), lost: LostFiles
       do {
         defer { database.close() }

@@ -87,8 +87,8 @@ extension ClosedFile {
       var isInPlace = false
       do {
         try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
-          let permissions = try OperatingSystem.status(of: file).permissions
-          try install(original, copied, at: file, like: permissions, change, request) { copy in
+          let former = try OperatingSystem.status(of: file)
+          try install(original, copied, at: file, like: former, change, request) { copy in
             try removeLog()
             // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
             try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
@@ -110,7 +110,7 @@ extension ClosedFile {
     let operation = ReplacementRequest.operation, file = try resolved(operation)
     try checkFolders(copied.externalIDs, original.path, file, operation)
     try copied.folder(for: file, options).recording(copied.externalIDs) { change in
-      try install(original, copied, at: file, like: options.filePermissions, change, request) { copy in
+      try install(original, copied, at: file, like: nil, change, request) { copy in
         try place(copy, atUnused: file, expecting: state)
       }
     }
@@ -129,15 +129,17 @@ extension ClosedFile {
   }
 
   /// Copies a database to a file beside the destination, and its external files to their folder. Then puts the file in place.
+  ///
+  /// - Parameter former: The status of the file that is replaced; nil if there is none.
   private func install(
-    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ change: ExternalDataChange,
+    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like former: StoreFileStatus?, _ change: ExternalDataChange,
     _ request: RequestOptions, _ place: (_ copy: String) throws -> Void
   ) throws {
     let operation = ReplacementRequest.operation
     var copyOptions = options.withSmallCaches
-    (copyOptions.filePermissions, copyOptions.journalMode) = (permissions, .delete)
-    (copyOptions.createsIfMissing, copyOptions.durability) = (true, .full)
+    (copyOptions.createsIfMissing, copyOptions.journalMode, copyOptions.durability) = (true, .delete, .full)
     let copy = try withCopy(beside: file, operation) { copy in
+      if let former { try OperatingSystem.createFile(at: copy, like: former) }
       let database = try SQLiteDatabase(path: copy, options: copyOptions)
       defer { database.close() }
       try original.copyDatabase(to: try database.writer(to: operation), operation, request, shares: 0...0.95)
