@@ -51,6 +51,16 @@ import Testing
     try ExternalDataSave(request, model: model, folder: folder) { _, _, slots in slots.map { _ in id } }.finish(.committed)
   }
 
+  /// The bug: each save that failed in this way left an empty note.
+  @Test func aNoteThatCannotBeLockedIsRemoved() throws {
+    let files = folder("store", on: disk)
+    _ = try write(Data(repeating: 7, count: 10), to: files)
+    let names = disk.names
+    disk.inject(FileFault(.lock, .error(ENOLCK)))
+    #expect(throws: StoreError.self) { _ = try write(Data(repeating: 7, count: 20), to: files) }
+    #expect(disk.names == names)
+  }
+
   @Test(arguments: [false, true]) func aPinKeepsTheFilesThatLaterSavesGaveUp(endsLaterPinFirst: Bool) throws {
     let files = folder("store", on: disk)
     let ids = try [10, 20, 30].map { try write(Data(repeating: 7, count: $0), to: files) }

@@ -40,8 +40,14 @@ final class NoteFile {
       let digits = String(UInt64.random(in: .min ... .max), radix: 16)
       let name = prefix(storeUUID) + String(repeating: "0", count: 16 - digits.utf8.count) + digits + suffix
       let file = LockedFile(try fileSystem.create(name, in: folders.support.handle), of: fileSystem)
-      try fileSystem.lock(file.handle, timeout: .seconds(5))
-      let own = try fileSystem.status(of: file.handle).identity.node
+      let own: FileNode
+      do throws(FileSystemError) {
+        try fileSystem.lock(file.handle, timeout: .seconds(5))
+        own = try fileSystem.status(of: file.handle).identity.node
+      } catch {
+        try? fileSystem.unlink(name, in: folders.support.handle)
+        throw error
+      }
       do throws(FileSystemError) {
         if try fileSystem.status(of: name, in: folders.support.handle).identity.node == own { return (name, file) }
       } catch {
