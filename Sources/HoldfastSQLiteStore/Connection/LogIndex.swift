@@ -53,6 +53,13 @@ struct LogIndex {
   /// The number of the log's pages already moved into the database.
   var pagesMoved: UInt32 { memory.load(fromByteOffset: 96, as: UInt32.self) }
 
+  /// The size of the log's header and its pages, in bytes.
+  fileprivate var logByteCount: Int64 {
+    let pageBytes = Int64(memory.load(fromByteOffset: 14, as: UInt16.self))
+    // The number 1 is written for 65,536.
+    return 32 + Int64(pages) * (24 + (pageBytes == 1 ? 65_536 : pageBytes))
+  }
+
   var checkpoints: Checkpoints {
     Checkpoints(salt: header.salt, pagesMoved: pagesMoved, pagesBegun: memory.load(fromByteOffset: 128, as: UInt32.self))
   }
@@ -95,6 +102,26 @@ extension ConnectionState {
     if code == SQLiteResultCode.inputOutputShortRead { return nil }
     guard code == SQLiteResultCode.ok else { throw failure(code) }
     return bytes
+  }
+
+  /// Writes all pages of the log again, unchanged, so that the next synchronization of the log includes them.
+  ///
+  /// After a failed synchronization, the system may have marked pages as clean that never reached the disk. Opening the file again doesn't
+  /// change that. Call it while the connection has the write lock, so that no process changes the pages.
+  func rewriteLog() throws(StoreError) {
+    guard let index = LogIndex(self), let file = openFile(SQLITE_FCNTL_JOURNAL_POINTER), let read = file.pointee.pMethods.pointee.xRead,
+      let write = file.pointee.pMethods.pointee.xWrite, index.pages > 0
+    else { return }
+    let end = index.logByteCount
+    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+    var offset: Int64 = 0
+    while offset < end {
+      let count = Int32(min(Int64(bytes.count), end - offset))
+      var code = read(file, &bytes, count, offset)
+      if code == SQLiteResultCode.ok { code = write(file, bytes, count, offset) }
+      guard code == SQLiteResultCode.ok else { throw failure(code) }
+      offset += Int64(count)
+    }
   }
 
   /// Whether another connection is moving the log into the database at this moment.

@@ -166,6 +166,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       defer { writer.rollback() }
       // Beginning the transaction has applied the journal, if it exists.
       guard isLogged else { return try writer.state.changeCounterOnDisk == counter }
+      // If synchronizing failed, reserved keys before the failed commit may be lost as well. Recovery would end there, before later saves.
+      try writer.state.rewriteLog()
       // An empty commit replaces the failed one in the log.
       let version = try writer.int64("PRAGMA user_version") ?? 0
       try writer.runScript("PRAGMA user_version = \(version)")

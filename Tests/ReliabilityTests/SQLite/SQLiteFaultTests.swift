@@ -298,8 +298,11 @@ struct SQLiteFaults {
       } catch let refusal as StoreError { error = refusal }
       WatchedFileSystem.set(nil)
       if error != nil { try context?.save() }
-      let trusted = WatchedFileSystem.stopRecording().filesTrustedAfterFailing
+      let events = WatchedFileSystem.stopRecording(), trusted = events.filesTrustedAfterFailing
       demand(trusted.isEmpty, "Synchronization \(nth) failed, and a later one of the same open file was trusted: \(trusted)")
+      // The bug: keys that were reserved before the failed save weren't written again.
+      let logs = events.logsTrustedAfterFailing
+      demand(logs.isEmpty, "Synchronization \(nth) failed, and a later one was trusted with what the log has before the save: \(logs)")
       try context?.persistentStoreCoordinator.close()
     }
     print("REPORT RC6, \(journal): \(count) synchronizations")

@@ -314,6 +314,27 @@ extension [WatchedFileSystem.Event] {
     }
     return found
   }
+
+  /// The logs that were synchronized successfully after a failure, although the first lost data wasn't written again. All that follows it
+  /// in a log would be lost, too. The system drops data of a file, so a reopened file is the same one.
+  var logsTrustedAfterFailing: [String] {
+    var written: [String: Set<Int>] = [:], lost: [String: Int] = [:]
+    var found: [String] = []
+    for event in self {
+      switch event {
+      case .write(let file, let place, let bytes) where file.name.hasSuffix("-wal"):
+        written[file.name, default: []].insert(place)
+        if let first = lost[file.name], (place..<place + bytes.count).contains(first) { lost[file.name] = nil }
+      case .failToSynchronize(let file) where file.name.hasSuffix("-wal"):
+        lost[file.name] = [lost[file.name], written[file.name]?.min()].compactMap { $0 }.min()
+      case .synchronize(let file) where file.name.hasSuffix("-wal"):
+        if lost[file.name] != nil { found.append(file.name) }
+        written[file.name] = nil
+      default: break
+      }
+    }
+    return found
+  }
 }
 
 /// SQLite's codes of failed calls. Its header defines them by macros that Swift doesn't import.
