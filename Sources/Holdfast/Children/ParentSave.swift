@@ -180,7 +180,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let all = ends, new = all.isEmpty ? [:] : insertedKeys
     let saved = all.filter { new[parent.graph.entities[$0.entity].root]?.contains($0.key) != true }
     try readFamilies(saved, options)
-    partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key, nil, position: 0) }
+    partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key) }
     objects += partners
     try parent.fire(together: ContiguousArray(partners.filter(\.isFault)), options)
     try parent.refusingFaultErrors {
@@ -206,7 +206,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
         for window in keys.sorted().windows(of: RowGroup.size) {
           parent.readAhead(entity, window)
-          objects += window.compactMap { parent.target(entity, $0, nil, position: 0) }
+          objects += window.compactMap { parent.target(entity, $0) }
         }
       }
     }
@@ -340,7 +340,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// Removes a link of an object that is being deleted. Links to objects that are being deleted, too, stay: a rollback shows them again.
   private func remove(_ link: RemovedLink) {
-    guard let target = parent.target(link.relationship.destinationIndex, link.target, nil, position: 0) else { return }
+    guard let target = parent.target(link.relationship.destinationIndex, link.target) else { return }
     if link.relationship.isToMany {
       link.owner.unlink(link.relationship.toManyIndex, target)
     } else {
@@ -427,7 +427,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func removeTargets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     let (index, destination) = (relationship.toManyIndex, relationship.destinationIndex)
     for key in object.targets(index).withKeys({ Array($0) }) {
-      if let target = parent.target(destination, key, nil, position: 0) { object.unlink(index, target) }
+      if let target = parent.target(destination, key) { object.unlink(index, target) }
     }
     // The deletion of a new object has cleared the references to it, but its list still has their objects.
     for key in object.targets(index).withKeys({ Array($0) }) where !parent.isDeleted(destination, key) {
@@ -459,7 +459,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let slot = relationship.slot
     if !row.isPresent(slot) && hasReplacedDeletedDestination(object, relationship) { return }
     if !row.isPresent(slot) && referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
-    object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot), nil, position: 0) : nil)
+    object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot)) : nil)
   }
 
   /// Whether an object references the owner of a list that is being deleted, and the child hasn't removed it from the list itself.
@@ -493,8 +493,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let relationship = parent.entities[changes.entity].relationships[changes.relationship]
     func forEach(_ links: [SaveRequest.Link], _ body: (ManagedObject, ManagedObject) -> Void) {
       for link in links {
-        guard let source = parent.target(relationship.entityIndex, link.source, nil, position: 0),
-          let target = parent.target(relationship.destinationIndex, link.target, nil, position: 0)
+        guard let source = parent.target(relationship.entityIndex, link.source),
+          let target = parent.target(relationship.destinationIndex, link.target)
         else { continue }
         body(source, target)
       }
@@ -533,7 +533,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       if lost.isEmpty { continue }
       let isMixed = store.children.hasOwnChanges(object), before = object.unsavedState
       for key in lost {
-        if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(index, target) }
+        if let target = parent.target(relationship.destinationIndex, key) { object.unlink(index, target) }
       }
       if !isMixed && !object.isDeleted { store.children.noteTaking(from: object, before: before) }
       formerOwners.append(object)

@@ -124,10 +124,9 @@ extension ParentStore {
       for source in sources {
         defer { offsets.append(Int32(targets.count)) }
         // A fault of a superentity has left the parent if its row is of a subentity.
-        guard
-          let object = parent.registered(relationship.entityIndex, source)
-            ?? parent.target(relationship.entityIndex, source, nil, position: 0)
-        else { continue }
+        guard let object = parent.registered(relationship.entityIndex, source) ?? parent.target(relationship.entityIndex, source) else {
+          continue
+        }
         if relationship.isOrdered {
           // The save of the parent assigns its new order keys. The child needs some, to say where it has put an object.
           let entries = object.orderedList(index)?.orderedEntries() ?? []

@@ -34,7 +34,7 @@ extension ManagedObject {
     values.compactMap { name, value -> ManagedObject? in
       guard case .objectID(let id) = value, !id.isTemporaryID, let key = context.places.key(of: id),
         let relationship = entity.anyRelationship(named: name), !relationship.isTransient,
-        let object = context.target(relationship.destinationIndex, key, nil, position: 0)
+        let object = context.target(relationship.destinationIndex, key)
       else { return nil }
       return object.isInserted ? nil : object
     }

@@ -88,6 +88,6 @@ struct TargetIterator {
     if let siblings { return context.target(destination, key, siblings, position: position) }
     if isTransient { return context.linkedTarget(destination, key) }
     if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<min(place + RowGroup.size, keys.count)]) }
-    return context.target(destination, key, nil, position: 0)
+    return context.target(destination, key)
   }
 }

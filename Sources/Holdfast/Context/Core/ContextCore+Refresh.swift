@@ -148,7 +148,7 @@ extension ContextCore {
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let state = object.toMany?[relationship.toManyIndex] else { return }
     let (added, removed) = (state.added, state.removed), inverse = inverse(of: relationship)
-    func other(_ key: ObjectKey) -> ManagedObject? { target(relationship.destinationIndex, key, nil, position: 0) }
+    func other(_ key: ObjectKey) -> ManagedObject? { target(relationship.destinationIndex, key) }
     for other in added.compactMap(other) {
       if let inverse, !inverse.isToMany, !other.isInserted {
         restore(other, inverse)
@@ -312,7 +312,7 @@ extension ManagedObject {
       let (context, target) = (context, committed.key(slot))
       let object =
         context.registered(relationship.destinationIndex, target)
-        ?? context.target(relationship.destinationIndex, target, nil, position: 0)
+        ?? context.target(relationship.destinationIndex, target)
       values[key] = .objectID(object?.id ?? context.objectID(relationship.destinationIndex, target))
     }
     return values

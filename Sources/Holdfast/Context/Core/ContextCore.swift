@@ -131,6 +131,9 @@ import Synchronization
     return object
   }
 
+  /// The destination of a link, registered without siblings that are read with it; nil if it is being deleted or was deleted.
+  @inline(__always) func target(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? { target(entity, key, nil, position: 0) }
+
   /// The previous destination of a link, even if it is being deleted.
   ///
   /// Whether the save denies a deletion depends on the remaining links to the object.
@@ -140,7 +143,7 @@ import Synchronization
     {
       return known
     }
-    return target(entity, key, nil, position: 0)
+    return target(entity, key)
   }
 
   /// Attaches a row that was read earlier, unless the cache has a later version.

@@ -50,7 +50,7 @@ final class ContextRows: EvaluationSource {
     }
     if context.isDeleted(entity, key) { return nil }
     if let row = stored?.row(entity: entity, key: key) { return row }
-    guard let object = context.target(entity, key, nil, position: 0) else { return nil }
+    guard let object = context.target(entity, key) else { return nil }
     keep.append(object)
     // A query treats a missing row as no value, as stores do.
     return context.presentRow(object)
@@ -67,7 +67,7 @@ final class ContextRows: EvaluationSource {
       keys = known.targets(index).withKeys { Array($0) }
     } else if let found = stored?.knownTargets(of: row.key, relationship) {
       keys = found
-    } else if let object = context.target(relationship.entityIndex, row.key, nil, position: 0) {
+    } else if let object = context.target(relationship.entityIndex, row.key) {
       keep.append(object)
       keys = object.targets(index).withKeys { Array($0) }
     } else {

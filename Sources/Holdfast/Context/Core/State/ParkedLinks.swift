@@ -48,6 +48,6 @@ extension ContextCore {
   /// The destination of a transient relationship's link; nil if it is being deleted or was deleted.
   func linkedTarget(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     let known = linked(entity, key)
-    return withExtendedLifetime(known) { target(entity, key, nil, position: 0) }
+    return withExtendedLifetime(known) { target(entity, key) }
   }
 }
