@@ -51,17 +51,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   func prepare(_ options: RequestOptions) throws {
     // The store may have saved the deletion of an object that is inserted again. The object would be lost when the outcome is known.
     if parent.hasUncertainSave, request.entities.contains(where: insertsDeleted) { try parent.settleUncertainSave() }
-    var expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)] = []
-    for changes in request.entities {
-      for updated in changes.updated {
-        for (place, version) in updated.expectedVersions.enumerated() {
-          expected.append((updated.rows.pointer(place).key, changes.entity, version))
-        }
-      }
-      for rows in [changes.deleted, changes.locked] {
-        for (key, version) in zip(rows.keys, rows.expectedVersions) { expected.append((key, changes.entity, version)) }
-      }
-    }
+    let expected = expectedRows
     try read(expected, options)
     try compare(expected)
     mixed = Set(objects.filter(store.children.hasOwnChanges))
@@ -72,24 +62,43 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// Whether an object is inserted again that the parent is deleting or has deleted.
   private func insertsDeleted(_ changes: SaveRequest.EntityChanges) -> Bool {
-    changes.inserted.contains { batch in (0..<batch.count).contains { parent.isDeleted(changes.entity, batch.pointer($0).key) } }
+    changes.inserted.contains { $0.keys.contains { parent.isDeleted(changes.entity, $0) } }
+  }
+
+  /// A row that the child has read, and that the save changes or requires to be unchanged.
+  private struct ExpectedRow {
+    let entity: EntityIndex
+    let key: ObjectKey
+    let version: RowVersion
+  }
+
+  private var expectedRows: [ExpectedRow] {
+    var expected: [ExpectedRow] = []
+    for changes in request.entities {
+      func add(_ keys: some Sequence<ObjectKey>, _ versions: [RowVersion]) {
+        for (key, version) in zip(keys, versions) { expected.append(ExpectedRow(entity: changes.entity, key: key, version: version)) }
+      }
+      for updated in changes.updated { add(updated.rows.keys, updated.expectedVersions) }
+      for rows in [changes.deleted, changes.locked] { add(rows.keys, rows.expectedVersions) }
+    }
+    return expected
   }
 
   /// Reads the parent's objects that the save changes. Unchanged objects whose rows are older than those that the child has read are read
   /// again.
-  private func read(_ expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)], _ options: RequestOptions) throws {
-    for (key, entity, version) in expected where !parent.isDeleted(entity, key) {
-      let object = parent.registered(entity, key) ?? parent.make(entity, key)
-      if object.row != nil, !object.hasChanges, !parent.merging.isLocked(object), store.children.version(of: object) < version {
+  private func read(_ expected: [ExpectedRow], _ options: RequestOptions) throws {
+    for row in expected where !parent.isDeleted(row.entity, row.key) {
+      let object = parent.registered(row.entity, row.key) ?? parent.make(row.entity, row.key)
+      if object.row != nil, !object.hasChanges, !parent.merging.isLocked(object), store.children.version(of: object) < row.version {
         parent.turnIntoFault(object, keepingTransients: true)
       }
       objects.append(object)
     }
-    try readFaults(expected.map { ($0.key, $0.entity) }, options)
+    try readFaults(expected.map { ($0.entity, $0.key) }, options)
   }
 
   /// Reads the faults among the objects, including those with some keys.
-  private func readFaults(_ needed: [(key: ObjectKey, entity: EntityIndex)], _ options: RequestOptions) throws {
+  private func readFaults(_ needed: [(entity: EntityIndex, key: ObjectKey)], _ options: RequestOptions) throws {
     try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
     if objects.allSatisfy({ $0.mapIndex != .max }) { return }
     // Faults of superentities have left the parent, because their rows are of subentities.
@@ -99,20 +108,17 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     try parent.fire(together: found, options)
   }
 
-  private func compare(_ expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)]) throws {
+  private func compare(_ expected: [ExpectedRow]) throws {
     var conflicts: [SaveConflict] = []
-    for (key, entity, version) in expected {
-      let object = parent.registered(entity, key).flatMap { $0.isDeleted || $0.isFault || $0.isInaccessible ? nil : $0 }
-      if let object, store.children.accepts(version, of: object, from: store) { continue }
+    for row in expected {
+      let known = parent.registered(row.entity, row.key)
+      let object = known.flatMap { $0.isDeleted || $0.isFault || $0.isInaccessible ? nil : $0 }
+      if let object, store.children.accepts(row.version, of: object, from: store) { continue }
       // If the parent has changed an object while its row couldn't be read, no policy resolves that. The object must be refreshed.
-      if object == nil, let known = parent.registered(entity, key), !known.isDeleted,
-        known.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
-      {
-        try parent.refuseUnreadValues()
-      }
+      if let known, !known.isDeleted, known.flags.isSuperset(of: [.inaccessible, .hasPrivateRow]) { try parent.refuseUnreadValues() }
       conflicts.append(
         SaveConflict(
-          objectID: parent.places.objectID(entity, key), expectedVersion: version, persisted: try object.flatMap(row)))
+          objectID: parent.places.objectID(row.entity, row.key), expectedVersion: row.version, persisted: try object.flatMap(presentRow)))
     }
     if conflicts.isEmpty { return }
     throw StoreError(
@@ -120,7 +126,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       conflicts: conflicts)
   }
 
-  private func row(of object: ManagedObject) throws -> RowView? {
+  private func presentRow(of object: ManagedObject) throws -> RowView? {
     let collector = RowCollector(), rows = ParentRows(store, isKeys: false, collector)
     _ = try rows.append(object)
     _ = try rows.flush()
@@ -129,16 +135,20 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// Reads the parent's objects whose derived values the save changes.
   private func readDerived(_ options: RequestOptions) throws {
-    var needed: [(key: ObjectKey, entity: EntityIndex)] = []
-    for changes in request.entities {
-      for key in derivedKeys(changes) where !parent.isDeleted(changes.entity, key) { needed.append((key, changes.entity)) }
-    }
+    let needed = derivedKeys
     objects += needed.map { parent.registered($0.entity, $0.key) ?? parent.make($0.entity, $0.key) }
     try readFaults(needed, options)
   }
 
-  private func derivedKeys(_ changes: SaveRequest.EntityChanges) -> [ObjectKey] {
-    changes.derived.flatMap { derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } }
+  /// The objects whose derived values the commit changes.
+  private var derivedKeys: [(entity: EntityIndex, key: ObjectKey)] {
+    var found: [(entity: EntityIndex, key: ObjectKey)] = []
+    for changes in request.entities {
+      for derived in changes.derived {
+        for key in derived.rows.keys where !parent.isDeleted(changes.entity, key) { found.append((changes.entity, key)) }
+      }
+    }
+    return found
   }
 
   /// Finds links that the child had removed from objects before it deleted them.
@@ -260,7 +270,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for changes in request.entities {
       let root = parent.graph.entities[changes.entity].root
-      for batch in changes.inserted { for place in 0..<batch.count { keys[root, default: []].insert(batch.pointer(place).key) } }
+      for batch in changes.inserted { keys[root, default: []].formUnion(batch.keys) }
     }
     return keys
   }
@@ -288,20 +298,22 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   /// Notes the new versions, and what the parent's save must compare, too.
   private func finish(_ changes: SaveRequest.EntityChanges) {
     for updated in changes.updated {
-      for (place, version) in updated.expectedVersions.enumerated() {
-        guard let object = parent.registered(changes.entity, updated.rows.pointer(place).key) else { continue }
+      for (key, version) in zip(updated.rows.keys, updated.expectedVersions) {
+        guard let object = parent.registered(changes.entity, key) else { continue }
         store.children.noteChange(of: object, by: store, after: version, isMixed: mixed.contains(object))
       }
     }
     // Not the unchanged ends of pairs: the parent's save compares those of its own changes, and its policy resolves such conflicts.
-    for key in changes.locked.keys where store.child.map({ isRequested(changes.entity, key, in: $0) }) ?? true {
+    for key in changes.locked.keys where isRequested(changes.entity, key) {
       // Also those whose links have changed in the rows of other objects: otherwise the parent's save doesn't compare their versions.
       if let object = parent.registered(changes.entity, key), !object.changesItsRow { parent.merging.lock(object, isRequested: true) }
     }
   }
 
-  private func isRequested(_ entity: EntityIndex, _ key: ObjectKey, in child: ContextCore) -> Bool {
-    child.registered(entity, key).map(child.merging.isRequested) ?? false
+  /// Whether the child's program requires that an object is unchanged.
+  private func isRequested(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
+    guard let child = store.child else { return true }
+    return child.registered(entity, key).map(child.merging.isRequested) ?? false
   }
 
   /// The changes, for the other children of the parent.
@@ -309,26 +321,17 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     var change = StoreChange()
     for changes in request.entities {
       func id(_ key: ObjectKey) -> ManagedObjectID { parent.places.objectID(changes.entity, key) }
-      change.inserted += changes.inserted.flatMap { batch in (0..<batch.count).map { id(batch.pointer($0).key) } }
-      change.updated += changes.updated.flatMap { updated in (0..<updated.rows.count).map { id(updated.rows.pointer($0).key) } }
+      for batch in changes.inserted { change.inserted += batch.keys.map(id) }
+      for updated in changes.updated { change.updated += updated.rows.keys.map(id) }
       change.deleted += changes.deleted.keys.map(id)
     }
     var named = Set(change.inserted + change.updated)
     // The parent may have linked other partners than the child knew, and the derived values of further objects may have changed.
-    let others = formerOwners.map(\.id) + partners.filter { $0.hasChanges && !$0.isDeleted }.map(\.id) + derivedIDs
+    var others = formerOwners.map(\.id)
+    others += partners.filter { $0.hasChanges && !$0.isDeleted }.map(\.id)
+    others += derivedKeys.map { parent.places.objectID($0.entity, $0.key) }
     change.updated += others.filter { named.insert($0).inserted }
     return change
-  }
-
-  /// The objects whose derived values the commit has changed.
-  private var derivedIDs: [ManagedObjectID] {
-    var ids: [ManagedObjectID] = []
-    for changes in request.entities {
-      for key in derivedKeys(changes) where !parent.isDeleted(changes.entity, key) {
-        ids.append(parent.places.objectID(changes.entity, key))
-      }
-    }
-    return ids
   }
 
   private func delete(_ changes: SaveRequest.EntityChanges) {
@@ -378,7 +381,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func undelete(_ changes: SaveRequest.EntityChanges) -> Set<ManagedObject> {
     var known: [ManagedObject] = [], saved: Set<ObjectKey> = []
     for batch in changes.inserted {
-      for key in (0..<batch.count).map({ batch.pointer($0).key }) where parent.isDeleted(changes.entity, key) {
+      for key in batch.keys where parent.isDeleted(changes.entity, key) {
         // The program may have kept an object whose deletion was saved, as a fault.
         if let object = parent.registered(changes.entity, key), object.isDeleted { known.append(object) } else { saved.insert(key) }
       }
@@ -582,4 +585,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
     return entries.sorted { ($0.order, $0.position) < ($1.order, $1.position) }.map(\.key)
   }
+}
+
+extension RowBatch {
+  /// The keys of the rows, in order.
+  fileprivate var keys: some Collection<ObjectKey> { (0..<count).lazy.map { self.pointer($0).key } }
 }
