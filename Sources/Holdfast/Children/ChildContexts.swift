@@ -107,6 +107,9 @@ final class ChildContexts {
   /// itself. A save of only what children have changed keeps it.
   func version(of object: ManagedObject) -> RowVersion { RowVersion(ownVersion(of: object).rawValue &+ (counts[object] ?? 0)) }
 
+  /// Makes children see another version of an object.
+  private func raiseVersion(of object: ManagedObject, by difference: Int64 = 1) { counts[object] = (counts[object] ?? 0) + difference }
+
   private func ownVersion(of object: ManagedObject) -> RowVersion {
     object.isInserted ? max(object.row?.version ?? 1, 1) : (object.committedRow ?? object.row)?.version ?? 0
   }
@@ -125,7 +128,7 @@ final class ChildContexts {
   ///   - isMixed: Whether the object had changes of the context itself; see ``hasOwnChanges(_:)``.
   func noteChange(of object: ManagedObject, by child: ParentStore, after version: RowVersion, isMixed: Bool) {
     // What the child knows differs from what others read from now on.
-    counts[object] = (counts[object] ?? 0) + (isMixed ? 2 : 1)
+    raiseVersion(of: object, by: isMixed ? 2 : 1)
     let next = RowVersion(version.rawValue &+ 1), knowsAll = next == self.version(of: object)
     let accepted = Accepted(child: ObjectIdentifier(child), version: next, own: ownVersion(of: object))
     note(object, as: object.unsavedState, accepted: knowsAll ? nil : accepted)
@@ -210,7 +213,7 @@ final class ChildContexts {
         continue
       }
       let isUnchanged = !object.isDeleted && known[object] == nil && object.unsavedState == object.savedState
-      if !isUnchanged || wasReadOtherwise(object) { counts[object] = (counts[object] ?? 0) + 1 }
+      if !isUnchanged || wasReadOtherwise(object) { raiseVersion(of: object) }
       known[object] = nil
       readStates[object] = nil
     }
@@ -220,7 +223,7 @@ final class ChildContexts {
   ///
   /// - Parameter version: The version that children saw before.
   func noteMerge(of object: ManagedObject, after version: RowVersion) {
-    if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
+    if object.row != nil && self.version(of: object) == version { raiseVersion(of: object) }
     readStates[object] = nil
     // Children that see the new version know the new state.
     if known[object] == nil { return }
@@ -248,7 +251,7 @@ final class ChildContexts {
     guard let former = known[object] else { return false }
     known[object] = nil
     if former.state == object.unsavedState { return former.accepted != nil }
-    counts[object] = (counts[object] ?? 0) + 1
+    raiseVersion(of: object)
     return true
   }
 
@@ -307,7 +310,7 @@ final class ChildContexts {
       if object.isDeleted {
         change.deleted.append(object.id)
       } else if object.unsavedState != former.state || wasReadOtherwise(object) {
-        counts[object] = (counts[object] ?? 0) + 1
+        raiseVersion(of: object)
         change.updated.append(object.id)
       }
     }
@@ -315,7 +318,7 @@ final class ChildContexts {
       guard let object = settledObject(root, key, context, isSettled) else { continue }
       readStates[object] = nil
       if object.isDeleted || noted.contains(object) { continue }
-      if state != object.unsavedState { counts[object] = (counts[object] ?? 0) + 1 }
+      if state != object.unsavedState { raiseVersion(of: object) }
       // Derived values may differ from what children have read, too.
       change.updated.append(object.id)
     }
@@ -339,41 +342,5 @@ final class ChildContexts {
       return nil
     }
     return isSettled(object) ? object : nil
-  }
-}
-
-extension ManagedObject {
-  /// A hash of the values and the changed links, without derived values, and without links that only the rows of other objects contain.
-  final var unsavedState: Int { state(of: row, isSaved: false) }
-
-  /// ``unsavedState`` after the latest read or save.
-  fileprivate final var savedState: Int { state(of: committedRow ?? row, isSaved: true) }
-
-  private func state(of row: RowPointer?, isSaved: Bool) -> Int {
-    var hasher = Hasher()
-    if let row {
-      let kinds = entity.layout.kinds, derived = context.graph.derivedSlots(flags.entityIndex)
-      for slot in entity.layout.slots where row.isPresent(slot) && !derived.contains(slot) {
-        hasher.combine(slot.rawValue)
-        if kinds[slot] == .bytes { hasher.combine(bytes: row.bytes(slot)) } else { hasher.combine(row.integer(slot)) }
-      }
-    }
-    if let toMany, !isSaved {
-      for index in 0..<plan.toManyCount where containsLinks(index) {
-        let state = toMany[index], isOrdered = plan.toMany[index].isOrdered
-        if state.base == .new {
-          if state.contents.isEmpty { continue }
-          hasher.combine(index)
-          if isOrdered { hasher.combine(state.keys) } else { hasher.combine(Set(state.keys)) }
-        } else if state.isReordered {
-          hasher.combine(index)
-          hasher.combine(Set(state.removed))
-          if isOrdered { hasher.combine(state.addedInOrder) } else { hasher.combine(Set(state.added)) }
-          // Without moves, the order follows from that of the store, which may be read later.
-          if state.isMoved { hasher.combine(state.order?.keys) }
-        }
-      }
-    }
-    return hasher.finalize()
   }
 }
