@@ -60,12 +60,10 @@ extension ParentStore {
         } else if family.contains(object.flags.entityIndex) {
           _ = try rows.append(object)
         }
-      } else if !parent.isDeleted(entity, key) {
-        if let (batch, index) = parent.cachedRow(entity, key), parent.places.entityIndex(of: batch).map(family.contains) == true {
-          _ = try sink.take(batch, .one(index))
-        } else {
-          unknown.append(key)
-        }
+      } else if !parent.isDeleted(entity, key), let (batch, index) = parent.cachedRow(entity, key),
+        parent.places.entityIndex(of: batch).map(family.contains) == true
+      {
+        _ = try sink.take(batch, .one(index))
       } else {
         // Others may have inserted an object again whose deletion the parent has saved. The sink then shows it again.
         unknown.append(key)
@@ -160,15 +158,8 @@ extension ParentStore {
   /// The concrete entities of destinations; nil if the destination has no subentities.
   private func entities(of targets: [ObjectKey], _ destination: EntityIndex, _ options: RequestOptions) throws -> [EntityIndex]? {
     if parent.entities[destination].familyIndexes.count == 1 { return nil }
-    var stored: [ObjectKey: EntityIndex] = [:]
     let unknown = Set(targets.filter { knownEntity(of: $0, destination) == nil })
-    for window in unknown.sorted().windows(of: RowGroup.size) {
-      let coordinator = parent.persistentStoreCoordinator
-      try coordinator.rows(FaultRequest(entity: destination, keys: Array(window)), in: parent.pinnedStores(), options).forEach {
-        batch, index in
-        stored[batch.pointer(index).key] = try coordinator.checkedEntityIndex(of: batch)
-      }
-    }
+    let stored = try parent.storedEntities(of: unknown.sorted(), destination, options)
     return targets.map { knownEntity(of: $0, destination) ?? stored[$0] ?? destination }
   }
 

@@ -8,7 +8,7 @@ import HoldfastStore
 /// not those that another owner has taken.
 extension SaveOperation {
   func findOtherEnds() throws {
-    let isHeard = !coordinator.saveListeners.isEmpty(besides: context.merging.inbox) || context.observers?.hearSaves == true
+    let isHeard = self.isHeard
     let hasChildren = context.children.map { !$0.isEmpty } ?? false
     for part in parts { part.namesOtherEnds = isHeard }
     if !isHeard && !hasChildren { return }
@@ -77,17 +77,24 @@ extension ContextCore {
   func existingIDs(_ entity: EntityIndex, _ keys: some Sequence<ObjectKey>) throws -> [ManagedObjectID] {
     let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
-    let unknown = existing.filter { registered(entity, $0) == nil }
+    let entities = try storedEntities(of: existing.filter { registered(entity, $0) == nil }, entity, requests.ofOthers)
+    return existing.compactMap { key in registered(entity, key)?.id ?? entities[key].map { objectID($0, key) } }
+  }
+
+  /// The concrete entities of stored objects. Reads their rows: one request for each 1,024 objects.
+  ///
+  /// Without a save, a pinned context has the objects of its generation.
+  ///
+  /// - Parameter keys: The keys of objects of an entity and its subentities, ascending.
+  func storedEntities(of keys: [ObjectKey], _ entity: EntityIndex, _ options: RequestOptions) throws -> [ObjectKey: EntityIndex] {
     var entities: [ObjectKey: EntityIndex] = [:]
-    for window in unknown.windows(of: RowGroup.size) {
-      // Without a save, a pinned context has the objects of its generation.
-      let rows = try persistentStoreCoordinator.rows(
-        FaultRequest(entity: entity, keys: Array(window)), in: pinnedStores(), requests.ofOthers)
+    for window in keys.windows(of: RowGroup.size) {
+      let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), in: pinnedStores(), options)
       try rows.forEach { batch, index in
         entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)
       }
     }
-    return existing.compactMap { key in registered(entity, key)?.id ?? entities[key].map { objectID($0, key) } }
+    return entities
   }
 }
 

@@ -139,11 +139,13 @@ final class SaveListeners: Sendable {
 }
 
 extension SaveOperation {
+  /// Whether another context, a sequence or a handler receives the changes of the save.
+  var isHeard: Bool { !coordinator.saveListeners.isEmpty(besides: context.merging.inbox) || context.observers?.hearSaves == true }
+
   /// Notifies listeners of the committed changes, store by store.
   func announce() {
     for part in parts where part.isCommitted { mergeLater(part.others, of: part.store) }
-    let isHeard = context.observers?.hearSaves == true
-    if coordinator.saveListeners.isEmpty(besides: context.merging.inbox) && !isHeard { return }
+    if !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
       // The objects still have their change flags, so the changes can be listed.
       let changes = part.savedChanges
