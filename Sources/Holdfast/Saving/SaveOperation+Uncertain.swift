@@ -61,7 +61,7 @@ extension SaveOperation {
     let new = context.changes.objects.filter { $0.isInserted && $0.objectKey < 0 }
     discardsNew = new.contains { $0.isDeleted }
     newSince = Set(new.lazy.filter { !$0.isDeleted }.map(\.objectKey))
-    do { try part.adopt(receipt) } catch { unconfirmed = error as? StoreError }
+    do { try part.adopt(receipt) } catch { noteUnconfirmed(error, part.store) }
     // Other contexts may have read rows since, before the save took effect, or changed them again.
     coordinator.rowCache.removeAll()
     coordinator.saveCount.add(1, ordering: .releasing)
