@@ -144,13 +144,6 @@ extension SaveOperation {
 }
 
 extension ManagedObject {
-  /// The slots whose values differ from a row, without those of derived attributes.
-  final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
-    guard flags.contains(.hasPrivateRow), let row else { return [] }
-    let kinds = entity.layout.kinds, derived = context.graph.derivedSlots(flags.entityIndex)
-    return entity.layout.slots.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
-  }
-
   /// Whether changes of to-many relationships are recorded.
   fileprivate final var hasChangedLinks: Bool {
     guard let toMany else { return false }
