@@ -14,9 +14,10 @@ extension ParentSave {
 
   func set(_ relationship: ManagedObjectModel.Relationship, of object: ManagedObject, _ row: RowPointer) {
     let slot = relationship.slot
-    if !row.isPresent(slot) && hasReplacedDeletedDestination(object, relationship) { return }
-    if !row.isPresent(slot) && referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
-    object.setToOne(relationship, row.isPresent(slot) ? parent.target(relationship.destinationIndex, row.key(slot)) : nil)
+    if let key = row.target(slot) { return object.setToOne(relationship, parent.target(relationship.destinationIndex, key)) }
+    if hasReplacedDeletedDestination(object, relationship) { return }
+    if referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
+    object.setToOne(relationship, nil)
   }
 
   /// Whether an object references the owner of a list that is being deleted, and the child hasn't removed it from the list itself.
@@ -25,8 +26,8 @@ extension ParentSave {
   /// reference is restored.
   private func referencesDeletedOwner(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     guard let inverse = parent.graph.model.inverse(of: relationship), inverse.isToMany, inverse.deleteRule == .nullify,
-      let row = object.row, row.isPresent(relationship.slot),
-      let owner = parent.registeredOwner(relationship.destinationIndex, row.key(relationship.slot)), owner.isDeleted
+      let key = object.row?.target(relationship.slot),
+      let owner = parent.registeredOwner(relationship.destinationIndex, key), owner.isDeleted
     else { return false }
     let known = store.child?.registeredOwner(relationship.destinationIndex, owner.objectKey)
     return known?.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true
@@ -37,13 +38,13 @@ extension ParentSave {
   /// The child has set nothing itself, so the parent's destination stays, as it does if the child doesn't have the object in memory.
   private func hasReplacedDeletedDestination(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let slot = relationship.slot
-    guard let inverse = parent.graph.model.inverse(of: relationship), let row = object.row, row.isPresent(slot), let child = store.child,
-      let read = child.registered(object.flags.entityIndex, object.objectKey)?.committedRow, read.isPresent(slot),
-      read.key(slot) != row.key(slot), let former = child.registeredOwner(relationship.destinationIndex, read.key(slot)), former.isDeleted
+    guard let inverse = parent.graph.model.inverse(of: relationship), let now = object.row?.target(slot), let child = store.child,
+      let read = child.registered(object.flags.entityIndex, object.objectKey)?.committedRow?.target(slot), read != now,
+      let former = child.registeredOwner(relationship.destinationIndex, read), former.isDeleted
     else { return false }
     // A reference that the child has cleared itself has left the former destination, too.
     if inverse.isToMany { return former.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true }
-    return former.row.map { $0.isPresent(inverse.slot) && $0.key(inverse.slot) == object.objectKey } ?? false
+    return former.row?.target(inverse.slot) == object.objectKey
   }
 
   func link(_ changes: SaveRequest.LinkChanges) {

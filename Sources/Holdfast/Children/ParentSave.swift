@@ -180,9 +180,8 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
   ) -> [ObjectKey] {
     if relationship.isToMany { return known.toMany?[relationship.toManyIndex].removed ?? [] }
     let slot = relationship.slot
-    guard let now = known.row, let read = known.committedRow, now.differs(from: read, slot, .key), let row = owner.row, row.isPresent(slot)
-    else { return [] }
-    return [row.key(slot)]
+    guard let now = known.row, let read = known.committedRow, now.differs(from: read, slot, .key) else { return [] }
+    return owner.row?.target(slot).map { [$0] } ?? []
   }
 
   // MARK: Commit

@@ -141,7 +141,6 @@ extension ContextCore {
   /// The keys of a new object's destinations.
   private func recordedKeys(of new: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     if relationship.isToMany { return new.toMany?[relationship.toManyIndex].contents.keys ?? [] }
-    guard let row = new.row, row.isPresent(relationship.slot) else { return [] }
-    return [row.key(relationship.slot)]
+    return new.row?.target(relationship.slot).map { [$0] } ?? []
   }
 }

@@ -55,10 +55,7 @@ extension SaveOperation {
   /// The keys of the objects that a relationship of deleted objects referenced in the store.
   private func targets(of objects: [ManagedObject], _ relationship: ManagedObjectModel.Relationship) throws -> [ObjectKey] {
     if !relationship.isToMany {
-      return objects.compactMap { object in
-        guard let row = object.committedRow, row.isPresent(relationship.slot) else { return nil }
-        return row.key(relationship.slot)
-      }
+      return objects.compactMap { $0.committedRow?.target(relationship.slot) }
     }
     let request = RelationshipRequest(
       entity: relationship.entityIndex, relationship: relationship.index, sources: objects.map(\.objectKey).sorted())

@@ -34,8 +34,7 @@ extension SaveOperation {
 extension StoreChanges {
   /// The keys that a one-to-one relationship referenced when it was read or saved, and references now; none when it is unchanged.
   static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: ObjectKey?, now: ObjectKey?) {
-    func key(_ row: RowPointer?) -> ObjectKey? { row.flatMap { $0.isPresent(link.slot) ? $0.key(link.slot) : nil } }
-    let now = key(object.row), before = object.isInserted ? nil : key(object.committedRow)
+    let now = object.row?.target(link.slot), before = object.isInserted ? nil : object.committedRow?.target(link.slot)
     return now == before ? (nil, nil) : (before, now)
   }
 
@@ -84,10 +83,7 @@ extension StoreChanges {
 
   private func add(_ locked: SaveRequest.KeyedRows, _ entity: EntityIndex) {
     let order = locked.keys.indices.sorted { locked.keys[$0] < locked.keys[$1] }
-    let place = request.entities.firstIndex { $0.entity >= entity } ?? request.entities.endIndex
-    if place == request.entities.endIndex || request.entities[place].entity != entity {
-      request.entities.insert(SaveRequest.EntityChanges(entity: entity), at: place)
-    }
+    let place = request.place(of: entity)
     request.entities[place].locked.keys = order.map { locked.keys[$0] }
     request.entities[place].locked.expectedVersions = order.map { locked.expectedVersions[$0] }
   }

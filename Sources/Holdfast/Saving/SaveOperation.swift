@@ -193,8 +193,8 @@ final class SaveOperation {
     for objects in [inserted, updated] {
       for object in objects where object.flags.contains(.hasPrivateRow) {
         for relationship in object.entity.relationships where !relationship.isToMany {
-          guard let row = object.row, row.isPresent(relationship.slot),
-            let destination = context.registered(relationship.destinationIndex, row.key(relationship.slot)),
+          guard let key = object.row?.target(relationship.slot),
+            let destination = context.registered(relationship.destinationIndex, key),
             destination.isInserted && destination.isDeleted
           else { continue }
           object.writableRow().setNull(relationship.slot)

@@ -131,11 +131,6 @@ final class Deriving {
     return found.row
   }
 
-  static func key(_ row: RowPointer?, _ slot: SlotIndex) -> ObjectKey? {
-    guard let row, row.isPresent(slot) else { return nil }
-    return row.key(slot)
-  }
-
   static func differ(_ a: RowPointer, _ b: RowPointer, _ slot: SlotIndex, _ layout: RowLayout) -> Bool {
     a.differs(from: b, slot, layout.kinds[slot])
   }
@@ -150,7 +145,7 @@ final class Deriving {
     guard let inverse = aggregate.inverse, !inverse.isToMany else { return }
     for object in savedObjects(of: aggregate.relationship.destinationIndex) {
       let (old, new) = (before(object), after(object))
-      let (former, owner) = (Deriving.key(old, inverse.slot), Deriving.key(new, inverse.slot))
+      let (former, owner) = (old?.target(inverse.slot), new?.target(inverse.slot))
       let (less, more) = (aggregate.term(old), aggregate.term(new))
       if former == owner && less == more { continue }
       if let former { add(less.negated, to: former, place) }
@@ -285,10 +280,10 @@ final class Deriving {
       // Stores don't return the destinations of a missing owner.
       let again = insertedAgain(aggregate).intersection(owners).sorted()
       for key in try fetchSources(of: again, inverse) {
-        if let owner = Deriving.key(storedRow(relationship.destinationIndex, key), inverse.slot) { members[owner, default: []].insert(key) }
+        if let owner = storedRow(relationship.destinationIndex, key)?.target(inverse.slot) { members[owner, default: []].insert(key) }
       }
       for object in savedObjects(of: relationship.destinationIndex) {
-        let (former, owner) = (Deriving.key(before(object), inverse.slot), Deriving.key(after(object), inverse.slot))
+        let (former, owner) = (before(object)?.target(inverse.slot), after(object)?.target(inverse.slot))
         if let former, former != owner { members[former]?.remove(object.objectKey) }
         if let owner { members[owner, default: []].insert(object.objectKey) }
       }

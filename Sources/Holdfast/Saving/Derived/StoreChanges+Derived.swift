@@ -77,12 +77,18 @@ extension SaveRequest {
     for (index, keys) in keys.enumerated() where !keys.isEmpty {
       let entity = EntityIndex(index)
       let sorted = keys.sorted(), written = derived.written[context.graph.entities[entity].root]
-      let place = entities.firstIndex { $0.entity >= entity } ?? entities.endIndex
-      if place == entities.endIndex || entities[place].entity != entity { entities.insert(EntityChanges(entity: entity), at: place) }
+      let place = place(of: entity)
       entities[place].derived = derivedRows(sorted, entity, derived, part)
       let refreshed = sorted.filter { !written.contains($0) }
       if !refreshed.isEmpty { derived.refreshed.append((entity, refreshed)) }
     }
+  }
+
+  /// The index of an entity's changes, which are added if there are none.
+  mutating func place(of entity: EntityIndex) -> Int {
+    let place = entities.firstIndex { $0.entity >= entity } ?? entities.endIndex
+    if place == entities.endIndex || entities[place].entity != entity { entities.insert(EntityChanges(entity: entity), at: place) }
+    return place
   }
 
   private func derivedRows(_ keys: [ObjectKey], _ entity: EntityIndex, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
