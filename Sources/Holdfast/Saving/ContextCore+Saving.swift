@@ -10,6 +10,18 @@ extension ContextCore {
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
   func save() throws {
     checkIsolation()
+    try refuseSaveInCallback()
+    noticeRemovedStores()
+    try refuseLoss()
+    try settleUncertainSave()
+    if merging.inbox != nil { try mergeWaitingChanges() }
+    if changes.isEmpty { return tellChanges() }
+    leaveGeneration()
+    try refuseUnreadValues()
+    try saveResolvingConflicts().report()
+  }
+
+  private func refuseSaveInCallback() throws {
     if saving.isInProgress {
       throw PersistenceError(
         .saveInProgress,
@@ -22,13 +34,10 @@ extension ContextCore {
         reason: "Delete rules are being applied; a callback such as prepareForDeletion() can't save the context meanwhile, because that "
           + "would save only some of the deletions. Save it later.")
     }
-    noticeRemovedStores()
-    try refuseLoss()
-    try settleUncertainSave()
-    if merging.inbox != nil { try mergeWaitingChanges() }
-    if changes.isEmpty { return tellChanges() }
-    leaveGeneration()
-    try refuseUnreadValues()
+  }
+
+  /// Attempts the save until it has no conflicts that the merge policy resolves, and returns the last attempt.
+  private func saveResolvingConflicts() throws -> SaveOperation {
     var (calledCount, removalCount) = (0, changes.removalCount)
     var overwritten: Set<ManagedObject>?
     var retryCount = 0, limit = ContextCore.mergeLimit
@@ -61,7 +70,7 @@ extension ContextCore {
         continue
       }
       refreshUnmerged()
-      return try operation.report()
+      return operation
     }
   }
 

@@ -5,9 +5,7 @@ extension SaveOperation {
   ///
   /// - Parameter objects: New objects with temporary keys, in the order of insertion.
   func identify(_ objects: ContiguousArray<ManagedObject>) throws {
-    inserted = objects
-    insertedCounts = Array(repeating: 0, count: context.entities.count)
-    for object in objects { insertedCounts[object.flags.entityIndex] += 1 }
+    collect(new: objects)
     // A store that is added or removed meanwhile changes where the objects are saved.
     var isIdentified = false
     while !isIdentified {
@@ -18,18 +16,26 @@ extension SaveOperation {
         return true
       }
     }
-    let referrers = context.referrers(to: objects)
-    for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
+    usePermanentKeys()
   }
 
   /// Gives a new object a permanent key.
   func identify(_ object: ManagedObject, as key: ObjectKey) throws {
-    inserted = [object]
-    insertedCounts = Array(repeating: 0, count: context.entities.count)
-    insertedCounts[object.flags.entityIndex] = 1
+    collect(new: [object])
     try divideAmongStores()
     keys.reserve(for: inserted)
     keys.set(key, for: object.objectKey)
+    usePermanentKeys()
+  }
+
+  private func collect(new objects: ContiguousArray<ManagedObject>) {
+    inserted = objects
+    insertedCounts = Array(repeating: 0, count: context.entities.count)
+    for object in objects { insertedCounts[object.flags.entityIndex] += 1 }
+  }
+
+  /// Gives all new objects their permanent keys.
+  private func usePermanentKeys() {
     let referrers = context.referrers(to: inserted)
     for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
   }
