@@ -118,7 +118,11 @@ extension SaveOperation {
     if incompletion == nil || object.isInserted && object.isDeleted { return true }
     // The permanent key of an object, new or not, identifies its store.
     let key = permanent(object.objectKey)
-    return key >= 0 && parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
+    return key >= 0 && hasCommitted(storeOf: key)
+  }
+
+  private func hasCommitted(storeOf key: ObjectKey) -> Bool {
+    parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
   }
 
   /// The key of a new object after the save: the temporary one if its store didn't commit, or if the object was inserted after an uncertain save
@@ -126,8 +130,7 @@ extension SaveOperation {
   private func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
     let key = permanent(temporary)
     if key < 0 { return newSince.contains(temporary) ? temporary : nil }
-    let isSaved = incompletion == nil || parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
-    return isSaved ? key : temporary
+    return incompletion == nil || hasCommitted(storeOf: key) ? key : temporary
   }
 
   /// The key of an object after the save; nil for an object that isn't saved.
