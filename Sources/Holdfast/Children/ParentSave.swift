@@ -73,15 +73,9 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
   }
 
   private var expectedRows: [ExpectedRow] {
-    var expected: [ExpectedRow] = []
-    for changes in request.entities {
-      func add(_ keys: some Sequence<ObjectKey>, _ versions: [RowVersion]) {
-        for (key, version) in zip(keys, versions) { expected.append(ExpectedRow(entity: changes.entity, key: key, version: version)) }
-      }
-      for updated in changes.updated { add(updated.rows.keys, updated.expectedVersions) }
-      for rows in [changes.deleted, changes.locked] { add(rows.keys, rows.expectedVersions) }
+    request.entities.flatMap { changes in
+      changes.expectedVersions.map { ExpectedRow(entity: changes.entity, key: $0, version: $1) }
     }
-    return expected
   }
 
   /// Reads the parent's objects that the save changes. Unchanged objects whose rows are older than those that the child has read are read
@@ -242,9 +236,4 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
     change.updated += others.filter { named.insert($0).inserted }
     return change
   }
-}
-
-extension RowBatch {
-  /// The keys of the rows, in order.
-  var keys: some Collection<ObjectKey> { (0..<count).lazy.map { self.pointer($0).key } }
 }

@@ -28,15 +28,9 @@ extension SaveOperation {
       if relationship.hasTargetsToItself { lost[relationship, default: []].formUnion(changes.added.lazy.map(\.target)) }
     }
     return try lost.flatMap { relationship, targets -> [ManagedObjectID] in
-      let entity = context.entities[relationship.entityIndex], collector = RowCollector()
-      for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.maximumListCount) {
-        let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
-        let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
-        try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: part.store, into: collector)
-      }
       var owners: Set<ObjectKey> = []
-      collector.forEach { batch, index in owners.insert(batch.pointer(index).key) }
-      return try context.existingIDs(entity.index, owners)
+      try part.fetchOwners(of: targets, relationship).forEach { batch, index in owners.insert(batch.pointer(index).key) }
+      return try context.existingIDs(relationship.entityIndex, owners)
     }
   }
 
@@ -96,6 +90,17 @@ extension ContextCore {
 }
 
 extension StoreChanges {
+  /// Fetches the stored owners of objects in a to-many relationship. Only this finds them if it has no inverse.
+  func fetchOwners(of targets: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws -> RowCollector {
+    let entity = context.entities[relationship.entityIndex], collector = RowCollector()
+    for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.maximumListCount) {
+      let ids = keys.map { StoreValue.objectID(store.prefixes[relationship.destinationIndex].withKey($0)) }
+      let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
+      try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: collector)
+    }
+    return collector
+  }
+
   /// The objects that a reader of the store sees changed by the save, without new and deleted ones.
   ///
   /// These are objects whose rows were written, owners of changed to-many relationships, objects that lost a deleted object, and objects

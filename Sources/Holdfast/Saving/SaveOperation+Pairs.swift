@@ -73,9 +73,7 @@ extension StoreChanges {
     var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for changes in request.entities {
       let root = context.graph.entities[changes.entity].root
-      for updated in changes.updated {
-        for row in 0..<updated.rows.count { keys[root, default: []].insert(updated.rows.pointer(row).key) }
-      }
+      for updated in changes.updated { keys[root, default: []].formUnion(updated.rows.keys) }
       keys[root, default: []].formUnion(changes.deleted.keys)
     }
     return keys

@@ -146,17 +146,11 @@ extension Deriving {
   private func noteOwnersWithoutInverse(
     _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<ObjectKey>
   ) throws {
-    let relationship = plan.aggregates[place].relationship, entity = context.entities[relationship.entityIndex]
+    let relationship = plan.aggregates[place].relationship
     for link in changes.added + changes.removed { noteIncomplete(link.source, place) }
-    let targets = Set(changes.added.map(\.target)).union(touched).filter { $0 >= 0 }.sorted()
-    for keys in targets.windows(of: Deriving.maximumListCount) {
-      let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
-      let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
-      let collector = RowCollector()
-      try part.coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: part.options), from: part.store, into: collector)
-      for owner in try stored.take(collector) { noteIncomplete(owner, place) }
-    }
-    try stored.read(root: entity.rootIndex, (changes.added + changes.removed).map(\.source))
+    let owners = try part.fetchOwners(of: touched.union(changes.added.map(\.target)), relationship)
+    for owner in try stored.take(owners) { noteIncomplete(owner, place) }
+    try stored.read(root: root(relationship.entityIndex), (changes.added + changes.removed).map(\.source))
   }
 
   /// The maximum number of keys in a list of a predicate.

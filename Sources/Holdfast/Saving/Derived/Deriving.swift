@@ -240,11 +240,11 @@ final class Deriving {
     if owners.isEmpty { return }
     let aggregate = plan.aggregates[place], destination = aggregate.relationship.destinationIndex
     let members = try membersAfter(aggregate, owners)
-    if aggregate.summed != nil || leavesDanglingLinks(aggregate) {
+    let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
+    if readsRows {
       let unchanged = members.values.joined().filter { savedObject(destination, $0) == nil }
       try stored.read(root: root(destination), unchanged)
     }
-    let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
     for owner in owners where part.permanent(owner) >= 0 && (isNew(aggregate, owner) || existing(aggregate, owner) != nil) {
       // Sorted by key, because sums of decimals can depend on the order.
       let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }

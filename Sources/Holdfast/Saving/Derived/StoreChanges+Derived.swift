@@ -84,13 +84,6 @@ extension SaveRequest {
     }
   }
 
-  /// The index of an entity's changes, which are added if there are none.
-  mutating func place(of entity: EntityIndex) -> Int {
-    let place = entities.firstIndex { $0.entity >= entity } ?? entities.endIndex
-    if place == entities.endIndex || entities[place].entity != entity { entities.insert(EntityChanges(entity: entity), at: place) }
-    return place
-  }
-
   private func derivedRows(_ keys: [ObjectKey], _ entity: EntityIndex, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
     let layout = part.context.entities[entity].layout, words = (layout.columns.count + 63) / 64
     let written = derived.written[part.context.graph.entities[entity].root]

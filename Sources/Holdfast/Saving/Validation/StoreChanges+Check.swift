@@ -139,15 +139,7 @@ extension StoreChanges {
   func versionConflicts() throws -> [SaveConflict] {
     try request.entities.flatMap { changes in
       var expected: [ObjectKey: (ManagedObject?, RowVersion)] = [:]
-      for updated in changes.updated {
-        for index in 0..<updated.rows.count {
-          let key = updated.rows.pointer(index).key
-          expected[key] = (context.registered(changes.entity, key), updated.expectedVersions[index])
-        }
-      }
-      for rows in [changes.deleted, changes.locked] {
-        for (key, version) in zip(rows.keys, rows.expectedVersions) { expected[key] = (context.registered(changes.entity, key), version) }
-      }
+      for (key, version) in changes.expectedVersions { expected[key] = (context.registered(changes.entity, key), version) }
       return try differences(changes.entity, expected)
     }
   }
