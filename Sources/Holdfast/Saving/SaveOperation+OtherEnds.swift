@@ -90,16 +90,19 @@ extension ContextCore {
 }
 
 extension StoreChanges {
-  /// Fetches the stored owners of objects in a to-many relationship. Only this finds them if it has no inverse.
-  func fetchOwners(of targets: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws -> RowCollector {
-    let entity = context.entities[relationship.entityIndex], collector = RowCollector()
-    for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.maximumListCount) {
+  /// Fetches the stored objects whose relationship references one of some objects. Without an inverse, only a fetch can find them.
+  func fetchOwners(of targets: some Sequence<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws -> RowCollector {
+    let entity = context.entities[relationship.entityIndex], path = PropertyPath(relationship.name), collector = RowCollector()
+    for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: StoreChanges.maximumListCount) {
       let ids = keys.map { StoreValue.objectID(store.prefixes[relationship.destinationIndex].withKey($0)) }
-      let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
+      let predicate = relationship.isToMany ? QueryExpression.any(path, .membership(.object, ids)) : .membership(.property(path), ids)
       try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: collector)
     }
     return collector
   }
+
+  /// The maximum number of keys in a list of a predicate.
+  private static let maximumListCount = 4096
 
   /// The objects that a reader of the store sees changed by the save, without new and deleted ones.
   ///

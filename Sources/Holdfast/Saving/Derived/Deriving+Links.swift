@@ -152,7 +152,4 @@ extension Deriving {
     for owner in try stored.take(owners) { noteIncomplete(owner, place) }
     try stored.read(root: root(relationship.entityIndex), (changes.added + changes.removed).map(\.source))
   }
-
-  /// The maximum number of keys in a list of a predicate.
-  static let maximumListCount = 4096
 }

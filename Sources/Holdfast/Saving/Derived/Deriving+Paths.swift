@@ -69,17 +69,7 @@ extension Deriving {
 
   /// The stored objects whose to-one relationship references one of some keys, found by a fetch. Their rows are read.
   func fetchSources(of keys: [ObjectKey], _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
-    var found: Set<ObjectKey> = []
-    for window in keys.windows(of: Deriving.maximumListCount) {
-      let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
-      let collector = RowCollector()
-      let query = FetchQuery(
-        entity: context.entities[hop.entityIndex], predicate: .membership(.property(PropertyPath(hop.name)), ids),
-        options: part.options)
-      try part.coordinator.fetch(query, from: part.store, into: collector)
-      found.formUnion(try stored.take(collector))
-    }
-    return found
+    try Set(stored.take(part.fetchOwners(of: keys, hop)))
   }
 
   // MARK: Forwards
