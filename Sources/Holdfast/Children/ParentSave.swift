@@ -28,7 +28,7 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
   var new: NewObjects
   /// The objects at the other ends of one-to-one relationships that the commit may change.
   var partners: [ManagedObject] = []
-  /// Objects from whose lists the commit takes others, which the request doesn't name.
+  /// Objects from whose lists the commit takes others. The request doesn't name them.
   var formerOwners: [ManagedObject] = []
   /// Links that the child had removed from objects before it deleted them. The request doesn't contain them.
   var removedLinks: [RemovedLink] = []

@@ -217,7 +217,7 @@ struct DeletedLinks {
   }
 }
 
-/// Passes rows of the parent's stores on, with the versions that children see, and without references to objects that the parent has deleted.
+/// Delivers rows of the parent's stores with the versions that children see, and without references to objects that the parent has deleted.
 private final class StoredRowsOfParent: RowSink {
   private let store: ParentStore
   private let parent: ContextCore

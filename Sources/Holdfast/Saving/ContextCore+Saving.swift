@@ -3,8 +3,8 @@ import HoldfastStore
 extension ContextCore {
   /// The maximum number of times that a save resolves conflicts and tries again. Other contexts or processes can save meanwhile each time.
   ///
-  /// With more new and changed objects, their number is the maximum for conflicts of unique values: if new objects become others, or changed
-  /// ones get former values back, further conflicts can depend on these.
+  /// For conflicts of unique values, the maximum is the number of changed objects if that is greater. Resolving one conflict can cause
+  /// another: a new object becomes a stored one, or a changed object gets its former values back.
   static let mergeLimit = 100
 
   /// Saves all changes of the context, all or nothing. They are durable when it returns.

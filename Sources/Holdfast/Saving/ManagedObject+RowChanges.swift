@@ -19,7 +19,7 @@ extension ManagedObject {
     toMany != nil && entity.toManyRelationships.contains { ($0.isOrdered || $0.inverseIsToMany) && changesLinks(of: $0) }
   }
 
-  /// Whether destinations of a to-many relationship were added, removed or moved, except for the addition of objects that are being deleted.
+  /// Whether destinations of a to-many relationship were added, removed or moved. Added objects that are being deleted don't count.
   private func changesLinks(of relationship: ManagedObjectModel.Relationship) -> Bool {
     guard let state = toMany?[relationship.toManyIndex] else { return false }
     if !context.hasDeleted(relationship.destinationIndex) { return state.isReordered }

@@ -125,8 +125,9 @@ extension SaveOperation {
     parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
   }
 
-  /// The key of a new object after the save: the temporary one if its store didn't commit, or if the object was inserted after an uncertain save
-  /// was sent; nil if the object isn't saved.
+  /// The key of a new object after the save; nil if the object isn't saved.
+  ///
+  /// It is the temporary one if the object's store didn't commit, or if the object was inserted after an uncertain save was sent.
   private func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
     let key = permanent(temporary)
     if key < 0 { return newSince.contains(temporary) ? temporary : nil }

@@ -4,8 +4,8 @@ import HoldfastStore
 extension SaveOperation {
   /// Reads all faults among changed and deleted objects together, because their versions are needed.
   ///
-  /// An object may still be a fault when only its links changed, or when it was deleted unread. It stays one if only the rows of other objects
-  /// contain the links, because its own row isn't written then.
+  /// An object may still be a fault when only its links changed, or when it was deleted unread. It stays one if only the rows of other
+  /// objects contain the links, because its own row isn't written then.
   func readFaults() throws {
     let saved: ContiguousArray<ManagedObject> = stored(updated).filter { !$0.isFault || needsRow($0) } + deleted
     let faults: ContiguousArray<ManagedObject> = saved.filter(\.isFault)

@@ -78,8 +78,8 @@ extension StoreChanges {
 
   /// The new order keys of an ordered relationship.
   ///
-  /// New and moved objects get a new key. Other objects get one if there was no room between two keys. If any gets a new key, a parent context
-  /// receives the keys of all objects: it has none yet for its own unsaved order, and others after its save.
+  /// New and moved objects get a new key. Other objects get one if there was no room between two keys. If any gets a new key, a parent
+  /// context receives the keys of all objects: it has none yet for its own unsaved order, and others after its save.
   private func orderChanges(
     _ relationship: ManagedObjectModel.Relationship, _ inserted: ArraySlice<ArraySlice<ManagedObject>>,
     _ updated: ArraySlice<ArraySlice<ManagedObject>>
