@@ -99,8 +99,7 @@ extension ParentSave {
 
   /// Whether the parent knows the destinations of an object, or has recorded the addition of one that gets another owner.
   private func hasList(_ object: ManagedObject, _ index: Int, _ owners: [ObjectKey: ObjectKey]) -> Bool {
-    guard let states = object.toMany else { return object.group?.answer(index) != nil }
-    return states[index].isKnown || object.group?.answer(index) != nil || states[index].added.contains { owners[$0] != nil }
+    object.hasRead(index) || object.toMany?[index].added.contains { owners[$0] != nil } == true
   }
 
   func order(_ changes: SaveRequest.OrderChanges) {
