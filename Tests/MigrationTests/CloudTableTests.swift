@@ -4,7 +4,8 @@ import SQLiteTestSupport
 import TestSupport
 import Testing
 
-/// Tables in which Core Data mirrors a store to CloudKit. Holdfast doesn't use them, and leaves them as they are.
+/// Tables in which Core Data mirrors a store to CloudKit. Holdfast doesn't use them. Only migrations change them, because they contain the
+/// numbers of entities.
 @Suite struct CloudTableTests {
   private let place = MigratedStore.Place(.coreData)
   private let versions: [ManagedObjectModel]
@@ -74,16 +75,41 @@ import Testing
     #expect(try tables(place.path) == before)
   }
 
-  @Test func migrationsLeaveThemAndTheNumbersToWhichTheyRefer() throws {
-    let before = try tables(place.path), dog = try number(of: "Dog", in: place.path), path = place.path
+  /// What the records name: the entity, the key and the tag of an object.
+  private func recorded(_ path: String) throws -> [[String]] {
+    try SQL.rows(
+      path,
+      """
+      SELECT p.Z_NAME, r.ZENTITYPK, d.ZTAG, r.ZCKRECORDNAME FROM ANSCKRECORDMETADATA AS r JOIN Z_PRIMARYKEY AS p ON p.Z_ENT = r.ZENTITYID
+      JOIN ZDOG AS d ON d.Z_PK = r.ZENTITYPK AND d.Z_ENT = r.ZENTITYID ORDER BY 2
+      """)
+  }
+
+  /// Core Data takes the numbers from the model, so another entity that comes first changes them.
+  @Test func migrationsReplaceTheNumbersOfEntitiesInThem() throws {
+    let path = place.path, names = try recorded(path), before = try tables(path)
+    #expect(names.map { $0[2] } == ["a", "b"])
     #expect(try place.contents(versions[1], from: versions).prefix(2) == ["Dog a: age=3 walks=[a1]", "Dog b: age=3 walks=[b1]"])
-    #expect(try tables(path) == before && number(of: "Dog", in: path) == dog)
+    #expect(try number(of: "Dog", in: path) == "2" && recorded(path) == names)
+    let after = try tables(path)
+    // The definitions, the entities and the database's row are the same.
+    #expect(after.prefix(6) == before.prefix(6) && after != before)
     // A plan works on a copy, which takes the store's place.
     var plan = MigrationPlan(from: versions[1])
     plan.add(versions[2], named: "notes") { stage in try stage.forEach("Dog") { _, new in try new.setValue("x", forKey: "note") } }
     try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: versions), with: plan)
-    #expect(try tables(path) == before && number(of: "Dog", in: path) == dog)
+    #expect(try tables(path) == after && recorded(path) == names)
     #expect(try place.contents(versions[2], from: versions).first == "Dog a: age=3 note=x walks=[a1]")
+  }
+
+  /// Dogs get the number of the walks, whose record has the key of one of theirs.
+  @Test func recordsOfARemovedEntityAreDeleted() throws {
+    let walk = try number(of: "Walk", in: place.path)
+    _ = try SQL.rows(place.path, "INSERT INTO ANSCKRECORDMETADATA VALUES (3, 17012, 1, \(walk), 1, 0, 'walk', NULL)")
+    let names = try recorded(place.path), dogs = try model(EntityDescription("Ant"), EntityDescription("Dog"))
+    #expect(try place.contents(dogs, from: [versions[0]]).count == 2)
+    #expect(try number(of: "Dog", in: place.path) == walk && recorded(place.path) == names && names.count == 2)
+    #expect(try SQL.rows(place.path, "SELECT COUNT(*) FROM ANSCKRECORDMETADATA") == [["2"]])
   }
 
   @Test func copiesAndRepairsKeepThem() throws {

@@ -44,7 +44,7 @@ extension ClosedFile {
     return try readOnly(operation) { connection in
       func number(_ name: String) throws -> Int64 { try connection.int64("PRAGMA \(name)") ?? 0 }
       guard let found = try look(connection, mapping, operation) else { return MigrationEstimate(rewrittenObjectCount: 0, byteCount: 0) }
-      let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, connection)
+      let target = StoreSchema.predicted(mapping.destination)
       let former = FormerColumns(mapping: mapping, schema: found.schema)
       let copied = mapping.destination.entities.filter { root in
         root.superentityIndex == nil && FamilyCopy(root, mapping, former, target, (found.record.uuid, found.isOwn)).addedColumns == nil
@@ -158,7 +158,7 @@ extension ClosedFile {
         // Statements are stopped when the request is cancelled, but not the commit.
         try writer.state.watch.obeying(request) {
           lost.ids = try lostFiles(found.schema, mapping, writer)
-          let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
+          let target = StoreSchema.predicted(mapping.destination)
           let maxima = try maximumKeys(found.schema, mapping, writer)
           let migration = FileMigration(
             mapping: mapping, old: found.schema, new: target, connection: writer, options: options,
@@ -200,18 +200,6 @@ extension ClosedFile {
     return (record, schema, isOwn)
   }
 
-  /// The layout of the new model in another program's file: entities keep their numbers, and new ones get free numbers.
-  private func foreign(_ old: StoreSchema, _ mapping: MappingModel, _ writer: SQLiteConnection) throws -> StoreSchema {
-    // Numbers from 16,000 on are those of history and CloudKit.
-    var next = try writer.int64("SELECT IFNULL(MAX(Z_ENT), 0) FROM Z_PRIMARYKEY WHERE Z_ENT < 16000") ?? 0
-    let numbers = mapping.entityMappings.map { entity -> Int64 in
-      if let source = entity.source { return old.tables[source].number }
-      next += 1
-      return next
-    }
-    return StoreSchema.predicted(mapping.destination, numbers: numbers)
-  }
-
   /// The external files of values that the new model has no place for.
   private func lostFiles(_ schema: StoreSchema, _ mapping: MappingModel, _ connection: SQLiteConnection) throws -> Set<UUID> {
     var lost: Set<UUID> = []
@@ -238,7 +226,8 @@ extension ClosedFile {
   }
 
   private func writePrimaryKeys(_ old: StoreSchema, _ new: StoreSchema, _ maxima: [EntityIndex: Int64], _ writer: SQLiteConnection) throws {
-    let numbers = old.tables.map { String($0.number) }.joined(separator: ", ")
+    // A number of the new model may be that of an entity that another program left there.
+    let numbers = (old.tables + new.tables).map { String($0.number) }.joined(separator: ", ")
     try writer.runScript("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers))")
     try new.insertEntities(writer, maxima: maxima)
   }

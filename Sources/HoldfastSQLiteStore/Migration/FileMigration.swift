@@ -52,6 +52,7 @@ struct FileMigration {
     try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
     try createTriggers(triggers)
     try HistoryMigration(mapping: mapping, old: old, new: new, connection: connection).run()
+    if !store.isOwn { try CloudMigration(numbers: EntityNumbers(mapping, old, new), connection: connection).run() }
     report(1)
   }
 
@@ -200,12 +201,16 @@ struct FileMigration {
     return triggers.map(\.sql)
   }
 
-  /// Creates the triggers again, except for those of attributes that are removed or no longer derived. Compiles each statement that would run
-  /// one.
+  /// Creates the triggers again for the new entity numbers, except for those of attributes that are removed or no longer derived. Compiles each
+  /// statement that would run one.
   private func createTriggers(_ statements: [String]) throws {
     if statements.isEmpty { return }
     let lost = DerivedTrigger(lostDerivedColumns())
-    let kept = statements.filter { sql in !SQLTokens.withTokens(of: sql) { lost.recognises($0) } }
+    let renumbering = TriggerRenumbering(mapping, old, new)
+    let kept = try statements.filter { sql in !SQLTokens.withTokens(of: sql) { lost.recognises($0) } }.map { sql in
+      guard let renumbered = renumbering.statement(sql) else { throw triggerMisfit(nil) }
+      return renumbered
+    }
     do throws(StoreError) {
       for sql in kept { try connection.runScript(sql) }
       try SchemaCheck(reading: connection).check(new, isReadOnly: false)
@@ -216,11 +221,15 @@ struct FileMigration {
       }
     } catch {
       guard Self.isMisfit(error) else { throw error }
-      throw MigrationError(
-        .inferredMappingModel, path: connection.path,
-        reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "
-          + "changed. Copy the store with copyPersistentStore, and migrate the copy.", cause: error)
+      throw triggerMisfit(error)
     }
+  }
+
+  private func triggerMisfit(_ cause: StoreError?) -> MigrationError {
+    MigrationError(
+      .inferredMappingModel, path: connection.path,
+      reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "
+        + "changed. Copy the store with copyPersistentStore, and migrate the copy.", cause: cause)
   }
 
   /// Whether the error of creating a trigger, or of compiling a statement that would run one, means that the trigger doesn't fit the tables.

@@ -17,8 +17,8 @@ struct HistoryMigration {
     guard try HistoryTables.exist(connection) else { return }
     let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
     let tombstones = try (0..<HistoryTables.tombstoneCount(connection)).map { "ZTOMBSTONE\($0) = NULL" }
-    var numbers: [(old: Int64, new: Int64)] = [], withOtherProperties: [Int64] = [], withOtherTombstones: [Int64] = []
-    var withOtherNames: [Int64] = []
+    let numbers = EntityNumbers(mapping, old, new)
+    var withOtherProperties: [Int64] = [], withOtherTombstones: [Int64] = [], withOtherNames: [Int64] = []
     var withOtherMarks: [(number: Int64, column: String, isMarked: Bool)] = []
     for entity in mapping.source.entities {
       guard let destination = mapping.destination(of: entity.index) else { continue }
@@ -36,10 +36,9 @@ struct HistoryMigration {
           withOtherMarks.append((number, "ZTOMBSTONE\(place)", isMarked))
         }
       }
-      numbers.append((number, new.tables[destination].number))
     }
     // Also changes of entities that the former model didn't contain: a new entity may get their numbers.
-    try run("DELETE FROM ACHANGE WHERE ZENTITY NOT IN (\(list(numbers.map(\.old))))")
+    try run("DELETE FROM ACHANGE WHERE ZENTITY NOT IN (\(numbers.formerList))")
     try run("UPDATE ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY IN (\(list(withOtherProperties)))", unless: withOtherProperties.isEmpty)
     try run(
       "UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY IN (\(list(withOtherTombstones)))",
@@ -49,7 +48,7 @@ struct HistoryMigration {
     try run(
       "DELETE FROM \(HistoryTables.values) WHERE Z_PK IN (SELECT Z_PK FROM ACHANGE WHERE ZENTITY IN (\(list(withOtherNames))))",
       unless: !hasValues || withOtherNames.isEmpty)
-    try renumber(numbers.filter { $0.old != $0.new })
+    try numbers.replace(in: "ZENTITY", of: "ACHANGE", connection)
     if !hasValues { return }
     // The values contain object IDs with the names of entities.
     let rest = mapping.renamesEntities ? "" : " WHERE Z_PK NOT IN (SELECT Z_PK FROM ACHANGE)"
@@ -66,13 +65,5 @@ struct HistoryMigration {
   private func mark(_ column: String, _ isMarked: Bool, _ number: Int64) throws {
     let value = isMarked ? "CAST(x'01' || \(column) AS BLOB)" : "CASE substr(\(column), 1, 1) WHEN x'01' THEN substr(\(column), 2) END"
     try run("UPDATE ACHANGE SET \(column) = \(value) WHERE ZENTITY = \(number) AND typeof(\(column)) = 'blob'")
-  }
-
-  /// Replaces entity numbers, all at once, because numbers may be exchanged.
-  private func renumber(_ numbers: [(old: Int64, new: Int64)]) throws {
-    if numbers.isEmpty { return }
-    let cases = numbers.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
-    let former = numbers.map { String($0.old) }.joined(separator: ", ")
-    try connection.runScript("UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(cases) END WHERE ZENTITY IN (\(former))")
   }
 }

@@ -200,6 +200,64 @@ import Testing
     try exercise(folder, model)
   }
 
+  /// The books with an entity before them, and another kind of book.
+  private static func moreBooks() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: books().declarations + [EntityDescription("Album"), EntityDescription("Atlas", superentity: "Book")])
+  }
+
+  /// Core Data's triggers of a relationship to an entity with subentities compare the entity's number.
+  @Test func `a migration replaces the numbers of entities in triggers`() throws {
+    let folder = TemporaryFolder(), model = try Self.books(), new = try Self.moreBooks()
+    try makeFile(folder, model)
+    for trigger in try triggers(folder) {
+      var sql = trigger[1]
+      for row in ["NEW.ZBOOK", "OLD.ZBOOK"] {
+        sql = sql.replacingOccurrences(of: "Z_PK = \(row)", with: "Z_PK = \(row) AND 1 <= Z_ENT AND Z_ENT <= 2")
+      }
+      try SQL.run(folder.file(), "DROP TRIGGER \(trigger[0]); \(sql)")
+    }
+    try exercise(folder, model)
+    let before = try triggers(folder)
+    try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: folder.file()), to: new)
+    let expected = before.map { $0.map { $0.replacingOccurrences(of: "1 <= Z_ENT AND Z_ENT <= 2", with: "2 <= Z_ENT AND Z_ENT <= 4") } }
+    #expect(try triggers(folder) == expected && expected != before)
+    try exercise(folder, new)
+  }
+
+  @Test func `names and numbers in a trigger are replaced only if their meaning is known`() throws {
+    func library(_ books: ManagedObjectModel) throws -> ManagedObjectModel {
+      var entities = books.declarations
+      let book = try #require(entities.firstIndex { $0.name == "Book" }), author = try #require(entities.firstIndex { $0.name == "Author" })
+      entities[book].relationships += [.toMany("notes", to: "Page", inverse: nil), .toMany("fans", to: "Author", inverse: "favourites")]
+      entities[author].relationships.append(.toMany("favourites", to: "Book", inverse: "fans"))
+      return try ManagedObjectModel(entities: entities)
+    }
+    let old = try library(Self.books()), new = try library(Self.moreBooks())
+    let schemas = (StoreSchema.predicted(old), StoreSchema.predicted(new))
+    let renumbering = TriggerRenumbering(try MappingModel.inferred(from: old, to: new), schemas.0, schemas.1)
+    let links = try [schemas.0, schemas.1].map { schema in
+      let book = try #require(schema.model.entity(named: "Book"))
+      return schema.link(try #require(book.relationships.first { $0.name == "fans" }))
+    }
+    #expect(links[0].table != links[1].table && links[0].far != links[1].far)
+    func statement(_ body: String) -> String? { renumbering.statement("CREATE TRIGGER t AFTER INSERT ON ZPAGE BEGIN \(body); END") }
+    func expect(_ body: String, _ changed: String?) {
+      #expect(statement(body) == changed.map { "CREATE TRIGGER t AFTER INSERT ON ZPAGE BEGIN \($0); END" })
+    }
+    expect("UPDATE ZBOOK SET ZA = ZA + 1 WHERE Z_PK = NEW.Z1NOTES", "UPDATE ZBOOK SET ZA = ZA + 1 WHERE Z_PK = NEW.Z2NOTES")
+    expect("SELECT \"z1notes\" FROM ZPAGE", "SELECT \"Z2NOTES\" FROM ZPAGE")
+    expect("SELECT 'Z1NOTES' FROM \(links[0].table)", "SELECT 'Z1NOTES' FROM \(links[1].table)")
+    expect("SELECT \(links[0].near) * \(links[0].far)", "SELECT \(links[1].near) * \(links[1].far)")
+    expect("SELECT IFNULL(1, 2) FROM ZA WHERE 5 <= Z_ENT AND Z_ENT <= 6", "SELECT IFNULL(1, 2) FROM ZA WHERE 7 <= Z_ENT AND Z_ENT <= 8")
+    expect("SELECT 1 FROM ZPAGE WHERE 2 <= NEW.Z_ENT AND NEW.Z_ENT <= 2", "SELECT 1 FROM ZPAGE WHERE 4 <= NEW.Z_ENT AND NEW.Z_ENT <= 4")
+    expect("SELECT f(Z_ENT) FROM ZPAGE WHERE Z_ENT = 4", "SELECT f(Z_ENT) FROM ZPAGE WHERE Z_ENT = 6")
+    // Books have subentities. The others are no conditions of Core Data.
+    for condition in [
+      "Z_ENT = 1", "1 <= Z_ENT AND Z_ENT <= 3", "9 <= Z_ENT AND Z_ENT <= 9", "Z_ENT <= 2", "Z_ENT IN (1, 2)", "Z_ENT > 1", "Z_ENT < 3",
+      "Z_ENT BETWEEN 1 AND 2", "Z_ENT <= ZA", "Z_ENT != 3", "Z_ENT IS 1",
+    ] { expect("SELECT 1 FROM ZBOOK WHERE \(condition)", nil) }
+  }
+
   @Test func `new files have no triggers`() throws {
     let folder = TemporaryFolder()
     try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.file())).close()
