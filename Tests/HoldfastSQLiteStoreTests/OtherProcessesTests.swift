@@ -122,6 +122,27 @@ import Testing
     try reporting.store.close()
   }
 
+  /// Each writing transaction checks the store and the model that a commit of another process may have put into the file.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func aCommitOfAnotherProcessBetweenOneOfTheStoreAndItsNoteIsChecked(_ journal: SQLiteStoreOptions.JournalMode) throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: journal), tracking: .ifPresent)
+    let database = reporting.open.database, files = database.openedFiles
+    try reporting.store.setMetadata(["number": .int64(1)])
+    let other = try database.connectForCompaction()
+    try reporting.open.writing("test") { writer in
+      try writer.begin(.immediate)
+      try writer.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+      try files.checkBeforeCommit(writer)
+      try writer.run("COMMIT")
+      try other.run("UPDATE Z_METADATA SET Z_UUID = 'another store'")
+      files.committed(writer)
+    }
+    other.close()
+    let error = #expect(throws: StoreError.self) { try reporting.store.setMetadata(["number": .int64(2)]) }
+    #expect(error?.code == .storeReplaced)
+    try reporting.store.close()
+  }
+
   /// Looks take place at any time, also between a commit and its note, and after the log has begun again.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
   func withoutAHistoryOnlyCommitsOfOthersAreReported(_ journal: SQLiteStoreOptions.JournalMode) async throws {

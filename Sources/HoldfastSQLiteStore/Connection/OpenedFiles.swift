@@ -32,10 +32,8 @@ final class OpenedFiles: Sendable {
     var contents: Contents?
     /// The file's change counter, without a log.
     var changeCounter: UInt32?
-    /// The change counter, without a log, after the last commit whose store and model are known.
-    var checkedCounter: UInt32?
-    /// The header of the log's index after the last known commit.
-    var lastCommit: LogIndex.Header?
+    /// The mark of the last commit whose store and model are known.
+    var checked: CommitMark?
     /// The commits that the store knows of.
     var commits = KnownCommits()
     /// The store that the file must contain; nil while the store is opened.
@@ -46,7 +44,11 @@ final class OpenedFiles: Sendable {
     var isLogInMovedFile = false
 
     /// Forgets the log. Other processes may remove or replace it while no connection is open.
-    mutating func forgetLog() { (log, index, contents, lastCommit) = (nil, nil, nil, nil) }
+    mutating func forgetLog() {
+      (log, index, contents) = (nil, nil, nil)
+      // The index of a new log can look like the former one.
+      if case .log? = checked { checked = nil }
+    }
   }
 
   private let file: SQLiteFile
@@ -104,7 +106,7 @@ final class OpenedFiles: Sendable {
   func isStore(_ uuid: String, _ schema: StoreSchema, metadata: [UInt8]) {
     state.withLock { state in
       state.store = ExpectedStore(uuid: uuid, schema: schema, metadata: metadata)
-      state.checkedCounter = state.checkedCounter ?? state.changeCounter
+      state.checked = state.checked ?? state.changeCounter.map { .counter($0) }
     }
   }
 
@@ -149,7 +151,6 @@ final class OpenedFiles: Sendable {
   /// connection has just begun a writing transaction.
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
-      let isUnchanged: Bool
       if try connection.state.hasLogOnDisk ?? (state.log != nil) {
         try lookAtLog(connection, &state)
         let index = LogIndex(connection.state)
@@ -157,7 +158,6 @@ final class OpenedFiles: Sendable {
         if let index, index.pages > 0, try connection.state.logSaltOnDisk != index.header.salt {
           throw overwritten(connection.operation, &state)
         }
-        isUnchanged = index != nil && index?.header == state.lastCommit
         state.commits.atBegin = index.map { .log($0.header) }
       } else {
         _ = try status(connection.operation)
@@ -166,13 +166,12 @@ final class OpenedFiles: Sendable {
         // The counter may wrap around.
         if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
         state.changeCounter = counter
-        isUnchanged = counter == state.checkedCounter
         state.commits.atBegin = .counter(counter)
       }
       // Only a commit of another process can have put another store or model here.
-      if !isUnchanged { try state.store?.check(connection) }
+      if state.commits.atBegin == nil || state.commits.atBegin != state.checked { try state.store?.check(connection) }
       // After an error, the next transaction must check again.
-      if let counter = state.commits.counterAtBegin { state.checkedCounter = counter }
+      state.checked = state.commits.atBegin
     }
   }
 
@@ -192,14 +191,15 @@ final class OpenedFiles: Sendable {
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
       state.commits.isCommitting = false
+      let mark: CommitMark?
       if state.log != nil {
-        state.lastCommit = LogIndex(connection.state)?.header
+        mark = LogIndex(connection.state).map { .log($0.header) }
       } else {
         // The commit has taken effect. If the counter can't be read now, the known one stays lower, which never looks like an older copy.
         try? lookAtCounter(connection, &state)
+        mark = state.changeCounter.map { .counter($0) }
       }
-      let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
-      if let mark, state.commits.noteOwn(mark), case .counter(let counter) = mark { state.checkedCounter = counter }
+      if let mark, state.commits.noteOwn(mark) { state.checked = mark }
     }
   }
 
