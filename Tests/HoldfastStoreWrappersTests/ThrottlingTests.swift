@@ -96,6 +96,14 @@ import Testing
     #expect(.now - start >= .milliseconds(50))
   }
 
+  @Test func atTheLowestRateOnlyOneRequestBegins() throws {
+    let (held, store) = try open(ThrottleLimits(requestsPerSecond: .leastNonzeroMagnitude))
+    held.released.signal()
+    _ = try store.beginRead(.latest)
+    let late = RequestOptions(deadline: .now + .milliseconds(1))
+    #expect(try #require(throws: StoreError.self) { try store.beginRead(.latest, options: late) }.code == .timedOut)
+  }
+
   @Test func requestsThatEndWhileTheyWaitDoNotDelayTheNextOne() throws {
     let store = ThrottledStore(MemoryStore(), ThrottleLimits(requestsPerSecond: 1))
     _ = try store.open(model: Self.model.get())

@@ -93,7 +93,8 @@ final class RequestGate: Sendable {
 
   private func waitForStart(_ operation: String, _ options: RequestOptions) throws {
     guard let rate = limits.requestsPerSecond else { return }
-    let arrival = ContinuousClock.now, interval = Duration.seconds(1 / rate)
+    // A duration has a maximum. No program waits for 30 years.
+    let arrival = ContinuousClock.now, interval = Duration.seconds(min(1 / rate, 1e9))
     let waiter = state.withLock { state -> Waiter? in
       if state.starting.isEmpty, state.nextStart <= arrival {
         state.nextStart = arrival + interval
