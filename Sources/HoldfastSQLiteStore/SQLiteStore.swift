@@ -293,11 +293,13 @@ extension StoreDescription {
     let (path, chosen) = (path.filePath, options)
     options.isReadOnly = true
     let readOnly = options
+    options.isReadOnly = false
+    let writable = options
     return StoreDescription(
       type: SQLiteStore.storeType, at: .file(path), isReadOnly: chosen.isReadOnly,
       administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: chosen))
     ) { SQLiteStore(path: path, options: chosen) }
     .readable { SQLiteStore(path: path, options: readOnly) }
-    .relocatable({ .sqlite(at: $0, options: chosen) }, withSmallCaches: { .sqlite(at: $0, options: chosen.withSmallCaches) })
+    .relocatable({ .sqlite(at: $0, options: writable) }, withSmallCaches: { .sqlite(at: $0, options: writable.withSmallCaches) })
   }
 }

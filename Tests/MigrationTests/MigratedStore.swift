@@ -19,12 +19,12 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
   /// A SQLite file as of another program: without Holdfast's marks and model.
   case coreData
 
-  func description(at path: String) -> StoreDescription {
+  func description(at path: String, isReadOnly: Bool = false) -> StoreDescription {
     switch self {
-    case .json: .json(at: path)
-    case .xml: .xml(at: path)
-    case .binary: .binary(at: path)
-    case .sqlite, .coreData: .sqlite(at: path, options: SQLiteStoreOptions(storesExactDecimals: true))
+    case .json: .json(at: path, isReadOnly: isReadOnly)
+    case .xml: .xml(at: path, isReadOnly: isReadOnly)
+    case .binary: .binary(at: path, isReadOnly: isReadOnly)
+    case .sqlite, .coreData: .sqlite(at: path, isReadOnly: isReadOnly, options: SQLiteStoreOptions(storesExactDecimals: true))
     }
   }
 

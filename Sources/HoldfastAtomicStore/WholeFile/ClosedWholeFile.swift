@@ -280,11 +280,13 @@ extension StoreDescription {
   public func relocatable<Options: WholeFileStoreOptions>(
     _ options: Options, _ describe: @escaping @Sendable (_ path: String, Options) -> StoreDescription
   ) -> StoreDescription {
-    var deferring = options
+    var writable = options
+    writable.wholeFile.file.isReadOnly = false
+    var deferring = writable
     deferring.wholeFile.defersWrites = true
     // A plan records that a copy is complete. After a power loss, a former version of the copy would pass for it.
     deferring.wholeFile.file.durability = .full
     deferring.wholeFile.file.backupCount = 0
-    return relocatable({ describe($0, options) }, withSmallCaches: { [deferring] in describe($0, deferring) })
+    return relocatable({ [writable] in describe($0, writable) }, withSmallCaches: { [deferring] in describe($0, deferring) })
   }
 }

@@ -24,7 +24,7 @@ public struct StoreDescription: Sendable {
   public var formerModels: [ManagedObjectModel] = []
   /// Answers requests to the store while it isn't open, such as ``MetadataRequest`` and ``DestructionRequest``.
   public var administration: StoreAnswers
-  /// Describes a store of the same type, with the same options, in another file. Nil for a store that isn't a file.
+  /// Describes a store of the same type, with the same options, in another file, which can be written. Nil for a store that isn't a file.
   public private(set) var inFile: (@Sendable (_ path: String) -> StoreDescription)?
   /// Like ``inFile``, for a copy whose rows are read or written once and in order, batch by batch: caches have a few megabytes, and a whole
   /// file is written from time to time and when the store is closed. Equal to ``inFile`` for other types of stores.
