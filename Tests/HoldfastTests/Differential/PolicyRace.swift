@@ -15,8 +15,8 @@ final class PolicyRace {
     var hasDerivedValues = false
     /// A second store of the coordinator, which gets half of the objects; nil for a single store.
     var secondStore: TestStore?
-    /// Whether the first context has a ``RaceScreen``.
-    var hasScreen = false
+    /// The number of the context that has a ``RaceScreen``; nil for none. The context and its parents merge changes automatically.
+    var screen: Int?
   }
 
   /// The policies of ``MergePolicyTests``, and `error`.
@@ -39,7 +39,7 @@ final class PolicyRace {
   private let contexts: [ManagedObjectContext]
   /// The last objects that each context without children has read. They stay in it, and may be older than the store.
   private var held: [[ManagedObject]]
-  /// What a screen shows of the first context; nil if there is none.
+  /// What a screen shows of one of the contexts; nil if there is none.
   private let screen: RaceScreen?
   /// The contents of the store since the last save.
   private var saved = RaceContents()
@@ -59,9 +59,11 @@ final class PolicyRace {
     }
     (self.model, self.contexts) = (model, contexts)
     held = contexts.map { _ in [] }
-    screen = setup.hasScreen ? RaceScreen(contexts[0], model.model) : nil
+    screen = setup.screen.map { RaceScreen(contexts[$0], model.model) }
+    let shown = setup.screen.map { Array(sequence(first: contexts[$0]) { $0.parent }) } ?? []
     for (number, context) in contexts.enumerated() {
-      context.automaticallyMergesChanges = number == 0 || seed >> UInt64(number) & 1 == 0
+      let isShown = shown.contains { $0 === context }
+      context.automaticallyMergesChanges = isShown || number == 0 || seed >> UInt64(number) & 1 == 0
       context.firesFaultsInBatches = seed & 1 == 0
       if context.automaticallyMergesChanges { log.append("\(number): merges automatically") }
     }
