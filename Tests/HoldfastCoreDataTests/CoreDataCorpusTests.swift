@@ -62,6 +62,14 @@ import Testing
     #expect(Self.paths.count >= 33)
   }
 
+  /// A trigger after another entity has come first: the numbers in names such as `Z1PAGES` and in `1 <= Z_ENT AND Z_ENT <= 2` are larger by 1.
+  private static func renumbered(_ trigger: String) -> String {
+    func next(_ number: Substring) -> String { String((Int(number) ?? 0) + 1) }
+    return trigger.replacing(/Z([0-9]+)([A-Z])/) { "Z" + next($0.1) + $0.2 }
+      .replacing(/([0-9]+) <= ((NEW\.)?Z_ENT)/) { next($0.1) + " <= " + $0.2 }
+      .replacing(/Z_ENT <= ([0-9]+)/) { "Z_ENT <= " + next($0.1) }
+  }
+
   /// Every entity gets an attribute, and a new entity changes numbers.
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS isn't set."))
   func storesAreMigratedAndKeepTheirRows() throws {
@@ -86,7 +94,7 @@ import Testing
         _ = try context.insert(entityNamed: "AAAHoldfast")
         try context.save()
         try coordinator.close()
-        #expect(try SQL.rows(file, find) == triggers, "\(path)")
+        #expect(try SQL.rows(file, find) == triggers.map { $0.map(Self.renumbered) }, "\(path)")
         // Core Data's copy of the former model is replaced by ours of the new one.
         let container = try PersistentContainer(existing: .sqlite(at: file, isReadOnly: true))
         #expect(container.persistentStoreCoordinator.model.versionDigest == new.versionDigest, "\(path)")

@@ -55,23 +55,7 @@ struct TriggerRenumbering {
 
   /// A statement with the new names and numbers; nil if the meaning of one in it isn't known.
   func statement(_ sql: String) -> String? {
-    if isIdentity { return sql }
-    return renumbered(sql)
-  }
-
-  private func renumbered(_ sql: String) -> String? {
-    Array(sql.utf8).withUnsafeBytes { bytes in
-      let tokens = Array(SQLTokens(bytes))
-      guard let replacements = replacements(tokens), let base = bytes.baseAddress else { return nil }
-      var result: [UInt8] = [], copied = 0
-      for (place, text) in replacements {
-        guard let start = tokens[place].bytes.baseAddress.map({ $0 - base }) else { return nil }
-        result += bytes[copied..<start]
-        result += text.utf8
-        copied = start + tokens[place].bytes.count
-      }
-      return String(decoding: result + bytes[copied...], as: UTF8.self)
-    }
+    isIdentity ? sql : SQLTokens.replacing(in: sql, replacements)
   }
 
   // MARK: Tokens

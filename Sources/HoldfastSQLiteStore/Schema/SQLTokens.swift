@@ -27,6 +27,24 @@ struct SQLTokens: Sequence, IteratorProtocol {
     Array(text.utf8).withUnsafeBytes { body(SQLTokens($0)) }
   }
 
+  /// Replaces tokens of a text.
+  ///
+  /// - Parameter body: Returns the texts that replace tokens, in the order of these; nil if nothing can be replaced.
+  static func replacing(in text: String, _ body: ([Token]) -> [(place: Int, text: String)]?) -> String? {
+    Array(text.utf8).withUnsafeBytes { bytes in
+      let tokens = Array(SQLTokens(bytes))
+      guard let replacements = body(tokens), let base = bytes.baseAddress else { return nil }
+      var result: [UInt8] = [], copied = 0
+      for (place, text) in replacements {
+        guard let start = tokens[place].bytes.baseAddress.map({ $0 - base }) else { return nil }
+        result += bytes[copied..<start]
+        result += text.utf8
+        copied = start + tokens[place].bytes.count
+      }
+      return String(decoding: result + bytes[copied...], as: UTF8.self)
+    }
+  }
+
   mutating func next() -> Token? {
     skipSpace()
     guard position < bytes.count else { return nil }
