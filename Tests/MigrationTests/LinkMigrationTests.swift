@@ -287,6 +287,22 @@ import Testing
     }
   }
 
+  /// The bug: of two equal indexes, one remained.
+  @Test func equalConstraintsOfAnAbstractEntityAndItsOnlySubentityAreRemoved() throws {
+    func animals(_ constraints: [[String]]) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription("Animal", isAbstract: true, attributes: [.init("chip", .string, isOptional: true)]),
+        EntityDescription("Cat", superentity: "Animal"),
+        EntityDescription("Hound", superentity: "Animal", isAbstract: true, uniquenessConstraints: constraints),
+        EntityDescription("Dog", superentity: "Hound", uniquenessConstraints: constraints))
+    }
+    let place = MigratedStore.Place(.sqlite), old = try animals([["chip"]]), new = try animals([])
+    try place.fill(old) { try $0.add("Dog", "a", ["chip": "1"]) }
+    try place.change(new, from: [old]) { try $0.add("Dog", "b", ["chip": "1"]) }
+    #expect(try place.contents(new) == ["Dog a: chip=1", "Dog b: chip=1"])
+    #expect(try SQL.rows(place.path, "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE UNIQUE %'").isEmpty)
+  }
+
   @Test func aDerivedAttributeOfAChangedPropertyIsRefused() throws {
     func dogs(_ cats: Bool, _ name: AttributeDescription) throws -> ManagedObjectModel {
       try model(

@@ -66,7 +66,7 @@ import Testing
       #expect(try SQL.rows(path, columns) == SQL.rows(fresh.path, columns), "HOLDFAST_SEED=\(seed) \(table)")
     }
     let indexes =
-      "SELECT substr(sql, instr(sql, ' ON ') + 1), sql LIKE '%UNIQUE INDEX%' FROM sqlite_master WHERE sql LIKE '%INDEX%' ORDER BY 1, 2"
+      "SELECT DISTINCT substr(sql, instr(sql, ' ON ') + 1), sql LIKE '%UNIQUE INDEX%' FROM sqlite_master WHERE sql LIKE '%INDEX%' ORDER BY 1, 2"
     // Fetch indexes aren't added to another program's tables.
     if store == .sqlite { #expect(try SQL.rows(path, indexes) == SQL.rows(fresh.path, indexes), "HOLDFAST_SEED=\(seed)") }
     let numbers = "SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY ORDER BY 1"

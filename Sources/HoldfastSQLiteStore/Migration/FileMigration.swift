@@ -52,7 +52,7 @@ struct FileMigration {
     try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
     try createTriggers(triggers)
     try HistoryMigration(mapping: mapping, old: old, new: new, connection: connection).run()
-    if !store.isOwn { try CloudMigration(numbers: EntityNumbers(mapping, old, new), connection: connection).run() }
+    try CloudMigration(numbers: EntityNumbers(mapping, old, new), connection: connection).run()
     report(1)
   }
 
@@ -267,19 +267,20 @@ struct FileMigration {
 
   /// Removes the indexes that only the former model declares, and creates those that the file lacks.
   private func changeIndexes(keptTables: Set<String>) throws {
-    var existing: [String: String] = [:], taken: [String] = []
+    var existing: [String: [String]] = [:], taken: [String] = []
     let all = try connection.prepare(
       "SELECT type, name, substr(sql, instr(sql, ' ON ') + 1), sql LIKE 'CREATE UNIQUE %' FROM sqlite_master")
     while try all.step() {
       taken.append(all.string(1))
-      if all.string(0) == "index", !all.isNull(2) { existing[(all.int64(3) == 1 ? "UNIQUE " : "") + all.string(2)] = all.string(1) }
+      if all.string(0) == "index", !all.isNull(2) {
+        existing[(all.int64(3) == 1 ? "UNIQUE " : "") + all.string(2), default: []].append(all.string(1))
+      }
     }
     let wanted = new.indexes, keys = Set(wanted.map(\.key))
     for index in old.indexes where !keys.contains(index.key) {
       // Core Data's index of a constraint with inherited properties contains the rows of all entities.
       for key in Set([index.key, index.keyWithoutCondition]) where !keys.contains(key) {
-        guard let name = existing.removeValue(forKey: key) else { continue }
-        try connection.runScript("DROP INDEX \(SQLName.quoted(name))")
+        for name in existing.removeValue(forKey: key) ?? [] { try connection.runScript("DROP INDEX \(SQLName.quoted(name))") }
       }
     }
     var free = IndexNames(besides: taken)
