@@ -112,6 +112,17 @@ import Testing
     #expect(try SQL.rows(place.path, "SELECT COUNT(*) FROM ANSCKRECORDMETADATA") == [["2"]])
   }
 
+  /// The bug: it would have run, although the same trigger of a model's table is refused.
+  @Test func aTriggerOfThemIsRefused() throws {
+    let path = place.path, before = try tables(path)
+    try SQL.run(path, "CREATE TRIGGER t AFTER UPDATE ON ANSCKRECORDMETADATA BEGIN DELETE FROM ZDOG; END")
+    let error = #expect(throws: (any Error).self) { try place.contents(versions[1], from: versions) }
+    #expect("\(error as Any)".contains("trigger t: Only triggers of derived attributes may run"), "\(error as Any)")
+    try SQL.run(path, "DROP TRIGGER t")
+    #expect(try tables(path) == before && SQL.rows(path, "SELECT COUNT(*) FROM ZDOG") == [["2"]])
+    #expect(try place.contents(versions[1], from: versions).count == 4)
+  }
+
   @Test func copiesAndRepairsKeepThem() throws {
     let before = try tables(place.path), copy = MigratedStore.Place(.coreData), repaired = MigratedStore.Place(.coreData)
     try PersistentStoreCoordinator.replacePersistentStore(copy.description, withCopyOf: place.description)

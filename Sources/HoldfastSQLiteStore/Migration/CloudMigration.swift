@@ -8,8 +8,12 @@ struct CloudMigration {
   let numbers: EntityNumbers
   let connection: SQLiteConnection
 
+  /// - Throws: ``/HoldfastStore/StoreError/Code/unsafeSchema`` when the tables have triggers, or anything else that a change would run.
   func run() throws {
-    for table in try tables() {
+    let tables = try tables()
+    if tables.isEmpty { return }
+    try SchemaCheck(reading: connection).check(writingTables: tables)
+    for table in tables {
       let name = SQLName.quoted(table)
       try connection.runScript("DELETE FROM \(name) WHERE ZENTITYID BETWEEN 1 AND 15999 AND ZENTITYID NOT IN (\(numbers.formerList))")
       try numbers.replace(in: "ZENTITYID", of: name, isUnique: true, connection)

@@ -74,6 +74,12 @@ struct SchemaCheck {
     for finding in findings where finding.concernsReading && finding.table == table { throw error(finding) }
   }
 
+  /// Checks other programs' tables before they are changed.
+  func check(writingTables names: [String]) throws(StoreError) {
+    let tables = Set(names.map(SQLName.upper))
+    for finding in findings where tables.contains(finding.table) { throw error(finding) }
+  }
+
   /// Checks the tables of a schema.
   ///
   /// - Throws: `unsafeSchema`, with the name of the object.
