@@ -7,21 +7,28 @@ import HoldfastStore
 struct TriggerRenumbering {
   /// The numbers of an entity and its subentities.
   private struct Numbers: Equatable {
-    var first: Int64
-    var last: Int64
+    /// In ascending order.
+    let numbers: [Int64]
+    var first: Int64 { numbers.first ?? 0 }
+    var last: Int64 { numbers.last ?? 0 }
 
     init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
-      let numbers = entity.familyIndexes.map { schema.tables[$0].number }
-      (first, last) = (numbers.min() ?? 0, numbers.max() ?? 0)
+      numbers = entity.familyIndexes.map { schema.tables[$0].number }.sorted()
     }
   }
 
   /// The former and new numbers of the remaining entities, by the first of the former ones.
   private var numbers: [Int64: (old: Numbers, new: Numbers)] = [:]
+  /// The former numbers of all entities.
+  private let formerNumbers: [Int64]
   /// The new names by the former ones, in upper case.
   private var names: [String: Set<String>] = [:]
+  /// The former columns with the number of an entity, in upper case.
+  private var entityColumns: Set<String> = ["Z_ENT"]
 
   init(_ mapping: MappingModel, _ old: StoreSchema, _ new: StoreSchema) {
+    formerNumbers = old.tables.map(\.number)
+    for table in old.tables { entityColumns.formUnion(table.entityColumns.lazy.filter { !$0.isEmpty }.map(SQLName.upper)) }
     for entity in mapping.source.entities {
       guard let destination = mapping.destination(of: entity.index) else { continue }
       let former = Numbers(entity, old)
@@ -67,20 +74,20 @@ struct TriggerRenumbering {
     var entity: (old: Numbers, new: Numbers)?
     for (place, token) in tokens.enumerated() {
       if let name = token.name {
-        if name == Self.entity && !Self.isKnownUse(tokens, place) { return nil }
+        if entityColumns.contains(name) && !isKnownUse(tokens, place) { return nil }
         guard let newNames = names[name] else { continue }
         guard newNames.count == 1, let newName = newNames.first else { return nil }
         list.append((place, newName))
       } else if token.kind == .number {
         let value = Int64(String(decoding: token.bytes, as: UTF8.self))
-        if Self.isLeast(tokens, place) {
+        if isLeast(tokens, place) {
           guard let known = value.flatMap({ numbers[$0] }) else { return nil }
           entity = known
           list.append((place, String(known.new.first)))
-        } else if Self.isMost(tokens, place) {
-          guard let known = entity, known.old.last == value else { return nil }
+        } else if isMost(tokens, place) {
+          guard let known = entity, let value, isLast(value, of: known.old) else { return nil }
           list.append((place, String(known.new.last)))
-        } else if Self.isOnly(tokens, place) {
+        } else if isOnly(tokens, place) {
           guard let known = value.flatMap({ numbers[$0] }), known.new.first == known.new.last else { return nil }
           list.append((place, String(known.new.first)))
         }
@@ -89,41 +96,59 @@ struct TriggerRenumbering {
     return list
   }
 
-  private static let entity = "Z_ENT"
+  /// Whether a condition with this last number means the family.
+  ///
+  /// Holdfast has added subentities to files without changing other numbers. Theirs are larger than those in the triggers.
+  private func isLast(_ number: Int64, of family: Numbers) -> Bool {
+    family.numbers.contains(number)
+      && !formerNumbers.contains { family.first < $0 && $0 < number && !family.numbers.contains($0) }
+  }
 
-  private static func isEntity(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
-    tokens.indices.contains(place) && tokens[place].name == entity
+  private func isEntity(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    tokens.indices.contains(place) && tokens[place].name.map(entityColumns.contains) ?? false
   }
 
   private static func isSymbol(_ character: Character, _ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
     tokens.indices.contains(place) && tokens[place].isSymbol(character)
   }
 
+  private static func isNumber(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    tokens.indices.contains(place) && tokens[place].kind == .number
+  }
+
   /// Whether a number is that of `1 <= Z_ENT` or `1 <= NEW.Z_ENT`.
-  private static func isLeast(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
-    isSymbol("<", tokens, place + 1) && isSymbol("=", tokens, place + 2)
-      && (isEntity(tokens, place + 3) || isSymbol(".", tokens, place + 4) && isEntity(tokens, place + 5))
+  private func isLeast(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    Self.isSymbol("<", tokens, place + 1) && Self.isSymbol("=", tokens, place + 2)
+      && (isEntity(tokens, place + 3) || Self.isSymbol(".", tokens, place + 4) && isEntity(tokens, place + 5))
   }
 
   /// Whether a number is that of `Z_ENT <= 2`.
-  private static func isMost(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
-    isEntity(tokens, place - 3) && isSymbol("<", tokens, place - 2) && isSymbol("=", tokens, place - 1)
+  private func isMost(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    isEntity(tokens, place - 3) && Self.isSymbol("<", tokens, place - 2) && Self.isSymbol("=", tokens, place - 1)
   }
 
   /// Whether a number is that of `Z_ENT = 2`.
-  private static func isOnly(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
-    isEntity(tokens, place - 2) && isSymbol("=", tokens, place - 1)
+  private func isOnly(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    isEntity(tokens, place - 2) && Self.isSymbol("=", tokens, place - 1)
   }
 
-  /// Whether an entity's number is only passed on, or compared in one of these ways.
-  private static func isKnownUse(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
-    guard tokens.indices.contains(place + 1) else { return false }
-    let next = tokens[place + 1]
-    if next.isSymbol(",") || next.isSymbol(")") || next.isSymbol(";") || next.isWord("AND") || next.isWord("BEGIN") || next.isWord("FROM") {
-      return true
-    }
-    func isNumber(_ place: Int) -> Bool { tokens.indices.contains(place) && tokens[place].kind == .number }
-    if next.isSymbol("=") { return isNumber(place + 2) }
-    return next.isSymbol("<") && isSymbol("=", tokens, place + 2) && isNumber(place + 3)
+  /// Whether an entity's number is only passed on or looked for, or compared in one of these ways.
+  private func isKnownUse(_ tokens: [SQLTokens.Token], _ place: Int) -> Bool {
+    let first = Self.isSymbol(".", tokens, place - 1) ? place - 2 : place
+    guard tokens.indices.contains(first - 1), tokens.indices.contains(place + 1) else { return false }
+    let (before, next) = (tokens[first - 1], tokens[place + 1])
+    if before.isSymbol("=") { return Self.isNumber(tokens, first - 3) && isLeast(tokens, first - 3) && Self.isEnd(next) }
+    guard before.isSymbol("(") || before.isSymbol(",") || Self.wordsBefore.contains(where: { before.isWord($0) }) else { return false }
+    if next.isSymbol("=") { return Self.isNumber(tokens, place + 2) }
+    if next.isSymbol("<") { return Self.isSymbol("=", tokens, place + 2) && Self.isNumber(tokens, place + 3) }
+    return Self.isEnd(next) || next.isWord("NOT") && tokens.indices.contains(place + 2) && tokens[place + 2].isWord("NULL")
   }
+
+  /// Whether an expression ends before a token.
+  private static func isEnd(_ token: SQLTokens.Token) -> Bool {
+    token.isSymbol(",") || token.isSymbol(")") || token.isSymbol(";") || wordsAfter.contains { token.isWord($0) }
+  }
+
+  private static let wordsBefore: [StaticString] = ["WHERE", "AND", "WHEN", "OF"]
+  private static let wordsAfter: [StaticString] = ["AND", "BEGIN", "FROM", "ON"]
 }

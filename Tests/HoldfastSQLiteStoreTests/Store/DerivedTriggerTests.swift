@@ -251,11 +251,26 @@ import Testing
     expect("SELECT IFNULL(1, 2) FROM ZA WHERE 5 <= Z_ENT AND Z_ENT <= 6", "SELECT IFNULL(1, 2) FROM ZA WHERE 7 <= Z_ENT AND Z_ENT <= 8")
     expect("SELECT 1 FROM ZPAGE WHERE 2 <= NEW.Z_ENT AND NEW.Z_ENT <= 2", "SELECT 1 FROM ZPAGE WHERE 4 <= NEW.Z_ENT AND NEW.Z_ENT <= 4")
     expect("SELECT f(Z_ENT) FROM ZPAGE WHERE Z_ENT = 4", "SELECT f(Z_ENT) FROM ZPAGE WHERE Z_ENT = 6")
+    // The bug: an entity that an earlier migration had added to the file wasn't in the range.
+    expect("SELECT 1 FROM ZBOOK WHERE 1 <= Z_ENT AND Z_ENT <= 1", "SELECT 1 FROM ZBOOK WHERE 2 <= Z_ENT AND Z_ENT <= 4")
     // Books have subentities. The others are no conditions of Core Data.
     for condition in [
       "Z_ENT = 1", "1 <= Z_ENT AND Z_ENT <= 3", "9 <= Z_ENT AND Z_ENT <= 9", "Z_ENT <= 2", "Z_ENT IN (1, 2)", "Z_ENT > 1", "Z_ENT < 3",
-      "Z_ENT BETWEEN 1 AND 2", "Z_ENT <= ZA", "Z_ENT != 3", "Z_ENT IS 1",
+      "Z_ENT BETWEEN 1 AND 2", "Z_ENT <= ZA", "Z_ENT != 3", "Z_ENT IS 1", "3 = Z_ENT AND 1", "3 > Z_ENT", "1 < NEW.Z_ENT AND 1",
+      "ZA <= Z_ENT AND 1", "1 <= Z_ENT + 1", "-Z_ENT AND 1",
     ] { expect("SELECT 1 FROM ZBOOK WHERE \(condition)", nil) }
+    // The columns with entities of destinations contain the same numbers.
+    let columns = try [schemas.0, schemas.1].map { schema in
+      let page = try #require(schema.model.entity(named: "Page")), book = try #require(page.relationships.first { $0.name == "book" })
+      return try #require(schema.tables[page.index].entityColumn(book.slot))
+    }
+    for (condition, changed) in [
+      ("1 <= NEW.# AND NEW.# <= 2", "2 <= NEW.# AND NEW.# <= 4"), ("# NOT NULL", "# NOT NULL"), ("# = 1", nil), ("NEW.# > 1", nil),
+    ] {
+      expect(
+        "SELECT 1 FROM ZPAGE WHERE \(condition.replacing("#", with: columns[0]))",
+        changed.map { "SELECT 1 FROM ZPAGE WHERE \($0.replacing("#", with: columns[1]))" })
+    }
   }
 
   @Test func `new files have no triggers`() throws {
