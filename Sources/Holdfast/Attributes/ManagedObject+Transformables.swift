@@ -24,7 +24,7 @@ extension ManagedObject {
   /// attribute again or rolling back the object's changes prevents that.
   public final subscript<Value>(transformable slot: SlotIndex) -> Value? {
     get {
-      do { return try transformableValue(slot) } catch {
+      do { return try decodedValue(slot) { row(for: slot) } } catch {
         context.noteUnread(id, error)
         return nil
       }
@@ -45,8 +45,12 @@ extension ManagedObject {
   ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the object or the value's external
   ///   file can't be read.
   public final func transformableValue<Value>(_ slot: SlotIndex, as type: Value.Type = Value.self) throws -> Value? {
+    try decodedValue(slot) { try isFault ? context.throwingFaultErrors { row(for: slot) } : row(for: slot) }
+  }
+
+  private func decodedValue<Value>(_ slot: SlotIndex, _ read: () throws -> RowPointer) throws -> Value? {
     checkSlot(slot, .transformable)
-    let row = try isFault ? context.throwingFaultErrors { self.row(for: slot) } : self.row(for: slot)
+    let row = try read()
     guard row.isPresent(slot) else { return nil }
     let transformer = try transformer(slot)
     guard case .data(let bytes) = try attributeValue(slot, row) else { return nil }

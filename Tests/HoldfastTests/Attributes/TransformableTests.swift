@@ -96,6 +96,45 @@ import Testing
     #expect(try context.faultError == nil && spot.transformableValue(Spot.Slot.colour, as: Colour.self) == Self.red)
   }
 
+  /// The bug: the error of an earlier read remained the last one.
+  @Test func theGetterOfADeletedObjectKeepsTheError() throws {
+    let first = try TestStore.memory.makeAtlas().context(), coordinator = first.persistentStoreCoordinator
+    let spots = ["A", "B"].map { first.spot($0) }
+    try spots[0].setValue(.data(Data([1, 2, 3, 4])), forKey: "colour")
+    try first.save()
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [Spot.self])
+    let others = try spots.map { try #require(context.object(with: $0.objectID) as? Spot) }
+    #expect(others[0].colour == nil && (context.faultError as? PersistenceError)?.code == .transformationFailed)
+    first.delete(spots[1])
+    try first.save()
+    #expect(others[1].colour == nil && (context.faultError as? PersistenceError)?.code == .missingObject)
+  }
+
+  /// Reads another object when it gets its row.
+  private final class WakingSpot: Spot {
+    @TaskLocal static var read: @Sendable (ManagedObjectContext) -> Void = { _ in }
+    override func awakeFromFetch() { Self.read(managedObjectContext) }
+  }
+
+  /// The bug: the getter returned nil because of the error of another object.
+  @Test func theGetterOfAnObjectWhoseAwakeningMeetsAnErrorReturnsItsValue() throws {
+    let place = try TestStore.memory.makeAtlas(), setup = try place.context()
+    let spots = ["A", "B"].map { setup.spot($0) }
+    for spot in spots { spot.colour = Self.red }
+    try setup.save()
+    let (other, failing) = try place.faulty(), ids = spots.map(\.objectID)
+    let context = try ManagedObjectContext(coordinator: other.persistentStoreCoordinator, classes: [WakingSpot.self])
+    let spot = try #require(context.object(with: ids[0]) as? Spot)
+    WakingSpot.$read.withValue({ context in
+      for call in [FaultInjectingStore.Call.rows, .beginRead] {
+        failing.fail(call, with: StoreError(.locked, operation: "read", reason: "The test says so."))
+      }
+      _ = (try? context.object(with: ids[1]) as? Spot)?.name
+      failing.clear()
+    }) { #expect(spot.colour == Self.red) }
+    #expect((context.faultError as? StoreError)?.code == .locked)
+  }
+
   @Test func aTransformerIsAskedForItsOwnTypeOnly() throws {
     let context = try TestStore.memory.makeAtlas().context()
     let spot = context.spot("A")
