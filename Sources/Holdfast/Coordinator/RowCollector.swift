@@ -24,6 +24,8 @@ final class RowCollector: ReceivingSink {
     for run in rest { try body(run) }
   }
 
+  func append(_ rows: RowCollector) { rows.forEachRun { append($0.batch, $0.rows) } }
+
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     append(batch, rows)
     return .more

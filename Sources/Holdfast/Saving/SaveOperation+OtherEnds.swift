@@ -96,9 +96,16 @@ extension StoreChanges {
     for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: StoreChanges.maximumListCount) {
       let ids = keys.map { StoreValue.objectID(store.prefixes[relationship.destinationIndex].withKey($0)) }
       let predicate = relationship.isToMany ? QueryExpression.any(path, .membership(.object, ids)) : .membership(.property(path), ids)
-      try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: collector)
+      try collector.append(fetched(FetchQuery(entity: entity, predicate: predicate, options: options)))
     }
     return collector
+  }
+
+  /// The rows of one request. The coordinator repeats a request in another form only while it hasn't delivered any row.
+  func fetched(_ query: FetchQuery) throws -> RowCollector {
+    let rows = RowCollector()
+    try coordinator.fetch(query, from: store, into: rows)
+    return rows
   }
 
   /// The maximum number of keys in a list of a predicate.

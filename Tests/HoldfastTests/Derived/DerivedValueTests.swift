@@ -1,6 +1,8 @@
 import Foundation
 import Holdfast
+import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 @Suite struct DerivedValueTests {
@@ -438,6 +440,38 @@ import Testing
     context.make("Walk", ["minutes": .int32(10)], dog: dog)
     try context.save()
     #expect(dog["walkCount"] == .int64(2) && dog["minutes"] == .int32(11))
+  }
+
+  /// Declines the second request for dogs with a condition.
+  private final class HesitantStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let count = Mutex(0)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      if plan.predicate != nil && Park.model.entities[plan.entity].name == "Dog" {
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        if number == 2 { throw StoreError(.unsupportedRequest, operation: "fetch", reason: "The test says so.") }
+      }
+      try base.fetch(plan, in: view, options: options, into: sink)
+    }
+  }
+
+  /// The bug: the rows of the first request were still in the collector, so the second one wasn't sent in another form.
+  @Test func `a store that declines one of several requests for owners loses no save`() throws {
+    let (context, recorder) = try TestStore.sqlite.park().recording { HesitantStore($0) }
+    let dogs = [context.make("Dog"), context.make("Dog")], toys = (0..<5000).map { _ in context.make("Toy") }
+    dogs[0].many("toys").insert(toys[0])
+    try context.save()
+    recorder.clear()
+    for toy in toys { dogs[1].many("toys").insert(toy) }
+    try context.save()
+    #expect(dogs.map { $0["toyCount"] } == [.int64(0), .int64(5000)])
+    #expect(recorder.requests.count { if case .fetch = $0 { true } else { false } } > 2, "\(recorder.requests.count)")
   }
 
   @Test(arguments: StorePair.allCases) func `each of several stores has its own values`(_ pair: StorePair) throws {

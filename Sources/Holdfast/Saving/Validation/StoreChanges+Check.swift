@@ -61,7 +61,7 @@ extension StoreChanges {
     if new.isEmpty { return conflicts }
     let stored = RowCollector()
     for predicate in predicates(finding: new, entity, slots, constraint) {
-      try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: store, into: stored)
+      try stored.append(fetched(FetchQuery(entity: entity, predicate: predicate, options: options)))
     }
     try coordinator.check(stored, entity)
     stored.forEach { batch, index in
