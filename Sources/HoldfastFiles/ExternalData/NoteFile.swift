@@ -51,7 +51,9 @@ final class NoteFile {
       do throws(FileSystemError) {
         if try fileSystem.status(of: name, in: folders.support.handle).identity.node == own { return (name, file) }
       } catch {
-        guard error.number == ErrorNumber.notFound else { throw error }
+        if error.number == ErrorNumber.notFound { continue }
+        try? fileSystem.unlink(name, in: folders.support.handle)
+        throw error
       }
     }
   }
