@@ -143,6 +143,31 @@ import Testing
     try reporting.store.close()
   }
 
+  /// The bug: the store noted its own commit, or the opening of its writer, as one whose store and model it knew.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func aCommitOfAnotherProcessWhileTheStoreOpensIsChecked(_ journal: SQLiteStoreOptions.JournalMode) throws {
+    let options = SQLiteStoreOptions(journalMode: journal), model = try TestModels.peopleModel()
+    let store = SQLiteStore(path: folder.file(), options: options)
+    _ = try store.open(model: model, host: StoreHost { _ in })
+    try store.close()
+    let database = try SQLiteDatabase(path: folder.file(), options: options), files = database.openedFiles
+    let found = try database.readers.withConnection(to: "test") { connection in
+      files.readsSchema(connection)
+      return try #require(try MetadataReader(path: folder.file(), operation: "test").row(connection))
+    }
+    let other = try database.connectForCompaction()
+    try other.run("UPDATE Z_METADATA SET Z_UUID = 'another store'")
+    other.close()
+    let writer = try database.writer(to: "create the indexes of the model")
+    try writer.begin(.immediate)
+    try writer.run("CREATE INDEX i ON Z_METADATA (Z_VERSION)")
+    try database.commit(writer)
+    files.isStore(found.uuid, .own(model), metadata: found.plist)
+    let error = #expect(throws: StoreError.self) { try writer.begin(.immediate) }
+    #expect(error?.code == .storeReplaced)
+    database.close(checkpointing: false)
+  }
+
   /// Looks take place at any time, also between a commit and its note, and after the log has begun again.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
   func withoutAHistoryOnlyCommitsOfOthersAreReported(_ journal: SQLiteStoreOptions.JournalMode) async throws {

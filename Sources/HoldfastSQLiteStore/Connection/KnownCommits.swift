@@ -29,10 +29,11 @@ struct KnownCommits {
     return true
   }
 
-  /// Notes a commit that changed no rows.
+  /// Notes a commit that changed neither rows nor the schema.
   mutating func noteConversion(from before: CommitMark, to after: CommitMark) {
     if rows == before { rows = after }
     if reported == before { reported = after }
+    if schema == before { schema = after }
   }
 
   /// Notes that no connection is open. The index of a new log can look like the former one.

@@ -36,6 +36,8 @@ final class OpenedFiles: Sendable {
     var checked: CommitMark?
     /// The commits that the store knows of.
     var commits = KnownCommits()
+    /// Whether the schema, or a part of it, has been read.
+    var hasReadSchema = false
     /// The store that the file must contain; nil while the store is opened.
     var store: ExpectedStore?
     /// Whether the database was found overwritten. It stays true until the store is closed.
@@ -75,8 +77,7 @@ final class OpenedFiles: Sendable {
       // A checkpointer hasn't read yet, and a read-only store writes nothing.
       if connection.role != .checkpointer, !connection.state.isReadOnly {
         if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
-        // While the store opens, before any connection reads the schema.
-        if state.store == nil { state.commits.schema = mark(connection, state) }
+        if !state.hasReadSchema { state.commits.schema = mark(connection, state) }
       }
       // A store that reads without locks doesn't prevent a migration.
       if connection.state.isReadOnly {
@@ -106,7 +107,8 @@ final class OpenedFiles: Sendable {
   func isStore(_ uuid: String, _ schema: StoreSchema, metadata: [UInt8]) {
     state.withLock { state in
       state.store = ExpectedStore(uuid: uuid, schema: schema, metadata: metadata)
-      state.checked = state.checked ?? state.changeCounter.map { .counter($0) }
+      // Another program may have migrated the file since its schema was read, even if this store has committed since.
+      state.checked = state.commits.schema
     }
   }
 
@@ -235,7 +237,10 @@ final class OpenedFiles: Sendable {
   /// Notes that a connection has a snapshot from which it reads the schema. Another process may have committed since the connection was opened
   /// and before it took the snapshot, or since.
   func readsSchema(_ connection: SQLiteConnection) {
-    state.withLock { state in if state.commits.schema != mark(connection, state) { state.commits.schema = nil } }
+    state.withLock { state in
+      state.hasReadSchema = true
+      if state.commits.schema != mark(connection, state) { state.commits.schema = nil }
+    }
   }
 
   /// Whether another process may have changed the schema since it was read, or since the last call. Call it in a writing transaction.
