@@ -19,7 +19,10 @@ extension SQLiteDatabase {
     connection.rollback()
     try SQLiteFileSystem.placingTemporaryFiles(names) { () throws(StoreError) in
       try connection.withAttachedDatabase { () throws(StoreError) in
-        try connection.committing { () throws(StoreError) in try connection.run("VACUUM") }
+        do throws(StoreError) { try connection.committing { () throws(StoreError) in try connection.run("VACUUM") } } catch {
+          rewriteLog(after: error)
+          throw error
+        }
       }
     }
     // Without this checkpoint, the file would shrink only at a later save. It still does if a reader needs the old pages.

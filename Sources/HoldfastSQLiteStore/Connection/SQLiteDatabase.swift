@@ -184,8 +184,19 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Returns unused pages to the file system. Call it after a commit for which ``UnusedPages/areMany(on:)`` was true.
   func giveBackUnusedPages() {
     guard let writer = openWriter?.connection else { return }
-    UnusedPages.giveBack(on: writer) { checkpointAfterCommit() }
+    do throws(StoreError) { try UnusedPages.giveBack(on: writer) { checkpointAfterCommit() } } catch {
+      writer.rollback()
+      rewriteLog(after: error)
+    }
     if writer.isBroken { discardWriter() }
+  }
+
+  /// If a transaction failed because the log couldn't be synchronized, writes the log again. Call it outside a transaction.
+  func rewriteLog(after error: StoreError) {
+    guard error.isFailedSynchronization, let writer = try? openedWriter() else { return }
+    defer { writer.rollback() }
+    guard (try? writer.begin(.immediate)) != nil else { return }
+    try? writer.state.rewriteLog()
   }
 
   /// Moves the log into the file, whatever its length.

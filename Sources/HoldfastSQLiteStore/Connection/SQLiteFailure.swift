@@ -163,3 +163,9 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     return sql.utf8.count <= limit ? sql : String(sql.prefix(limit)) + " …"
   }
 }
+
+extension StoreError {
+  /// Whether the log, or the file, couldn't be synchronized. The system may then have marked pages as clean that never reached the disk, so
+  /// the next synchronization must not be trusted before they are written again.
+  var isFailedSynchronization: Bool { (cause as? SQLiteFailure)?.resultCode == SQLiteResultCode.inputOutputSync }
+}

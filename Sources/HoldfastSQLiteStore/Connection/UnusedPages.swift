@@ -7,7 +7,7 @@ import HoldfastStore
 /// transactions. Returning pages takes about a third of the time of the deletion. A file of another program without incremental auto-vacuum
 /// keeps its size.
 ///
-/// Nothing here makes a save fail. Pages that couldn't be returned are returned after a later save.
+/// An error doesn't make a save fail. Pages that couldn't be returned are returned after a later save.
 struct UnusedPages {
   /// The number of pages that may stay unused.
   static let tolerated: Int64 = 1024
@@ -27,15 +27,11 @@ struct UnusedPages {
 
   /// Returns all unused pages, unless another process writes. After each transaction, `continues` may shorten the log. It returns whether
   /// to continue with another transaction.
-  static func giveBack(on writer: SQLiteConnection, continues: () -> Bool) {
-    writer.uncounted {
-      do throws(StoreError) {
-        // Stop without progress, whatever a damaged file contains.
-        var before = Int64.max
-        while let unused = try giveBackSlice(on: writer, ifFewerThan: before), continues() { before = unused }
-      } catch {
-        writer.rollback()
-      }
+  static func giveBack(on writer: SQLiteConnection, continues: () -> Bool) throws(StoreError) {
+    try writer.uncounted { () throws(StoreError) in
+      // Stop without progress, whatever a damaged file contains.
+      var before = Int64.max
+      while let unused = try giveBackSlice(on: writer, ifFewerThan: before), continues() { before = unused }
     }
   }
 

@@ -80,8 +80,7 @@ final class WriterCheckpoint {
       return try checkpoint(on: connection())
     } catch {
       if second?.isBroken == true { close() }
-      // If synchronizing the log failed, the next checkpoint must not trust pages that the system has marked as clean.
-      if error.code != .locked { try? writer.state.rewriteLog() }
+      if error.isFailedSynchronization { try? writer.state.rewriteLog() }
       return outcome(of: error)
     }
   }

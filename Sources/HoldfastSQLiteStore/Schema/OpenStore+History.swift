@@ -25,7 +25,7 @@ extension OpenStore {
       }
       // The metadata may have that of a history that another program has removed.
       try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer)
-      try writer.commit()
+      try database.commit(writer)
     }
   }
 
@@ -34,7 +34,7 @@ extension OpenStore {
     try writing("record the maximum size of the history") { writer in
       try writer.withBusyTimeout(.zero) { () throws(StoreError) in try writer.begin(.immediate) }
       try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer)
-      try writer.commit()
+      try database.commit(writer)
     }
   }
 }

@@ -130,7 +130,7 @@ struct StoreOpening {
     do throws(StoreError) {
       try writer.begin(.immediate)
       for sql in statements { try writer.runScript(sql) }
-      try writer.commit()
+      try database.commit(writer)
     } catch {
       writer.rollback()
       if writer.isBroken { database.discardWriter() }
@@ -156,7 +156,7 @@ struct StoreOpening {
         try schema.insertEntities(writer)
         try MetadataRecord(uuid: SaveOrigin.newID().uuidString, new: model).insert(writer)
       }
-      try writer.commit()
+      try database.commit(writer)
     } catch {
       writer.rollback()
       if writer.isBroken { database.discardWriter() }

@@ -27,7 +27,7 @@ struct MetadataChange {
       guard try read(writer).keepsOtherModel(than: bytes) else { return }
       try writer.begin(.immediate)
       _ = try replaceModel(by: bytes, writer)
-      try writer.commit()
+      try store.database.commit(writer)
     }
   }
 

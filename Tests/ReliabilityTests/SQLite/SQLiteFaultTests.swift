@@ -48,7 +48,10 @@ import Testing
       ] in
       var faults = SQLiteFaults(folder: folder, journal: journal, work: .saving)
       faults.durability = durability
-      try faults.runSynchronization()
+      for compacts in [false, true] {
+        faults.compacts = compacts
+        try faults.runSynchronization()
+      }
     }
     report(child)
   }
@@ -65,6 +68,8 @@ struct SQLiteFaults {
   let journal: SQLiteStoreOptions.JournalMode
   let work: Work
   var durability = SQLiteStoreOptions.Durability.full
+  /// Whether the store is compacted after a save.
+  var compacts = false
   private var path: String { folder + "/harbour" }
   private var store: StoreDescription {
     // A short log, so that the work includes a checkpoint.
@@ -170,7 +175,9 @@ struct SQLiteFaults {
       let found = try Voyage.check(context)
       if let error = context.faultError { throw error }
       demand(found == (12, nil), "A wrong answer: \(found)")
-    case .saving: try context.save()
+    case .saving:
+      try context.save()
+      if compacts { try context.persistentStoreCoordinator.persistentStores[0].compact() }
     case .settingMetadata: try context.persistentStoreCoordinator.setMetadata(["owner": .string("Ada")])
     case .deletingHistory: try context.persistentStoreCoordinator.deleteHistory(upTo: nil)
     default: try context.persistentStoreCoordinator.close()
@@ -315,6 +322,6 @@ struct SQLiteFaults {
       demand(logs.isEmpty, "Synchronization \(nth) failed, and a later one was trusted with what the log has before the save: \(logs)")
       try context?.persistentStoreCoordinator.close()
     }
-    print("REPORT RC6, \(journal), \(durability): \(count) synchronizations")
+    print("REPORT RC6, \(journal), \(durability)\(compacts ? ", compacting" : ""): \(count) synchronizations")
   }
 }
