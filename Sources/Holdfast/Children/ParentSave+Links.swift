@@ -14,7 +14,7 @@ extension ParentSave {
 
   func set(_ relationship: ManagedObjectModel.Relationship, of object: ManagedObject, _ row: RowPointer) {
     let slot = relationship.slot
-    if let key = row.target(slot) { return object.setToOne(relationship, parent.target(relationship.destinationIndex, key)) }
+    if let key = row.destinationKey(slot) { return object.setToOne(relationship, parent.target(relationship.destinationIndex, key)) }
     if hasReplacedDeletedDestination(object, relationship) { return }
     if referencesDeletedOwner(object, relationship) { return object.writableRow().setNull(slot) }
     object.setToOne(relationship, nil)
@@ -26,7 +26,7 @@ extension ParentSave {
   /// reference is restored.
   private func referencesDeletedOwner(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     guard let inverse = parent.graph.model.inverse(of: relationship), inverse.isToMany, inverse.deleteRule == .nullify,
-      let key = object.row?.target(relationship.slot),
+      let key = object.row?.destinationKey(relationship.slot),
       let owner = parent.registeredOwner(relationship.destinationIndex, key), owner.isDeleted
     else { return false }
     let known = store.child?.registeredOwner(relationship.destinationIndex, owner.objectKey)
@@ -38,13 +38,13 @@ extension ParentSave {
   /// The child has set nothing itself, so the parent's destination stays, as it does if the child doesn't have the object in memory.
   private func hasReplacedDeletedDestination(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let slot = relationship.slot
-    guard let inverse = parent.graph.model.inverse(of: relationship), let now = object.row?.target(slot), let child = store.child,
-      let read = child.registered(object.flags.entityIndex, object.objectKey)?.committedRow?.target(slot), read != now,
+    guard let inverse = parent.graph.model.inverse(of: relationship), let now = object.row?.destinationKey(slot), let child = store.child,
+      let read = child.registered(object.flags.entityIndex, object.objectKey)?.committedRow?.destinationKey(slot), read != now,
       let former = child.registeredOwner(relationship.destinationIndex, read), former.isDeleted
     else { return false }
     // A reference that the child has cleared itself has left the former destination, too.
     if inverse.isToMany { return former.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: false) != true }
-    return former.row?.target(inverse.slot) == object.objectKey
+    return former.row?.destinationKey(inverse.slot) == object.objectKey
   }
 
   func link(_ changes: SaveRequest.LinkChanges) {

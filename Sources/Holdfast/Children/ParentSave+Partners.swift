@@ -59,7 +59,7 @@ extension ParentSave {
         let slot = relationship.slot, isPair = parent.graph.entities[changes.entity].toOne[slot].inverseSlot >= 0
         if !isPair && !hasSubentities(relationship.destinationIndex) { continue }
         func add(_ row: RowPointer) {
-          if let key = row.target(slot) { ends.append(End(entity: relationship.destinationIndex, key: key, isPartner: isPair)) }
+          if let key = row.destinationKey(slot) { ends.append(End(entity: relationship.destinationIndex, key: key, isPartner: isPair)) }
         }
         for batch in changes.inserted { for place in 0..<batch.count { add(batch.pointer(place)) } }
         for updated in changes.updated {

@@ -175,7 +175,7 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
     if relationship.isToMany { return known.toMany?[relationship.toManyIndex].removed ?? [] }
     let slot = relationship.slot
     guard let now = known.row, let read = known.committedRow, now.differs(from: read, slot, .key) else { return [] }
-    return owner.row?.target(slot).map { [$0] } ?? []
+    return owner.row?.destinationKey(slot).map { [$0] } ?? []
   }
 
   // MARK: Commit

@@ -147,6 +147,6 @@ extension ContextCore {
   /// The keys of a new object's destinations.
   private func recordedKeys(of new: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     if relationship.isToMany { return new.toMany?[relationship.toManyIndex].contents.keys ?? [] }
-    return new.row?.target(relationship.slot).map { [$0] } ?? []
+    return new.row?.destinationKey(relationship.slot).map { [$0] } ?? []
   }
 }

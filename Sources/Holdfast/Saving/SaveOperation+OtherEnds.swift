@@ -49,7 +49,7 @@ extension SaveOperation {
   /// The keys of the objects that a relationship of deleted objects referenced in the store.
   private func targets(of objects: [ManagedObject], _ relationship: ManagedObjectModel.Relationship) throws -> [ObjectKey] {
     if !relationship.isToMany {
-      return objects.compactMap { $0.committedRow?.target(relationship.slot) }
+      return objects.compactMap { $0.committedRow?.destinationKey(relationship.slot) }
     }
     let request = RelationshipRequest(
       entity: relationship.entityIndex, relationship: relationship.index, sources: objects.map(\.objectKey).sorted())

@@ -34,7 +34,7 @@ extension SaveOperation {
 extension StoreChanges {
   /// The keys that a one-to-one relationship referenced when it was read or saved, and references now; none when it is unchanged.
   static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: ObjectKey?, now: ObjectKey?) {
-    let now = object.row?.target(link.slot), before = object.isInserted ? nil : object.committedRow?.target(link.slot)
+    let now = object.row?.destinationKey(link.slot), before = object.isInserted ? nil : object.committedRow?.destinationKey(link.slot)
     return now == before ? (nil, nil) : (before, now)
   }
 

@@ -109,7 +109,7 @@ extension SaveOperation {
   private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, ObjectKey) -> Void) {
     for relationship in object.entity.relationships {
       if !relationship.isToMany {
-        if let key = object.row?.target(relationship.slot) { body(relationship, key) }
+        if let key = object.row?.destinationKey(relationship.slot) { body(relationship, key) }
       } else if relationship.storesLinks, let states = object.toMany {
         let state = states[relationship.toManyIndex]
         let keys = object.isInserted ? state.contents.keys : state.added

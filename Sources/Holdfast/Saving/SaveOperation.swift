@@ -193,7 +193,7 @@ final class SaveOperation {
     for objects in [inserted, updated] {
       for object in objects where object.flags.contains(.hasPrivateRow) {
         for relationship in object.entity.relationships where !relationship.isToMany {
-          guard let key = object.row?.target(relationship.slot),
+          guard let key = object.row?.destinationKey(relationship.slot),
             let destination = context.registered(relationship.destinationIndex, key),
             destination.isInserted && destination.isDeleted
           else { continue }

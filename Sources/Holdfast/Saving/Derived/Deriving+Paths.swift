@@ -62,7 +62,7 @@ extension Deriving {
     } else {
       let destination = hop.destinationIndex
       try stored.read(root: root(destination), sorted)
-      for key in sorted { if let source = storedRow(destination, key)?.target(inverse.slot) { found.insert(source) } }
+      for key in sorted { if let source = storedRow(destination, key)?.destinationKey(inverse.slot) { found.insert(source) } }
     }
     return found
   }
@@ -78,7 +78,7 @@ extension Deriving {
   private func values(of keys: Set<ObjectKey>, _ path: DerivationPlan.Path) throws -> [ObjectKey: StoreValue] {
     var (ends, entity) = (Dictionary(uniqueKeysWithValues: keys.map { ($0, $0) }), path.entity.index)
     for hop in path.hops {
-      ends = ends.compactMapValues { rowAfter(entity, $0)?.target(hop.slot) }
+      ends = ends.compactMapValues { rowAfter(entity, $0)?.destinationKey(hop.slot) }
       entity = hop.destinationIndex
       try stored.read(root: root(entity), ends.values.filter { savedObject(entity, $0) == nil })
     }

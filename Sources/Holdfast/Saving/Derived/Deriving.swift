@@ -145,7 +145,7 @@ final class Deriving {
     guard let inverse = aggregate.inverse, !inverse.isToMany else { return }
     for object in savedObjects(of: aggregate.relationship.destinationIndex) {
       let (old, new) = (before(object), after(object))
-      let (former, owner) = (old?.target(inverse.slot), new?.target(inverse.slot))
+      let (former, owner) = (old?.destinationKey(inverse.slot), new?.destinationKey(inverse.slot))
       let (less, more) = (aggregate.term(old), aggregate.term(new))
       if former == owner && less == more { continue }
       if let former { add(less.negated, to: former, place) }
@@ -280,10 +280,11 @@ final class Deriving {
       // Stores don't return the destinations of a missing owner.
       let again = insertedAgain(aggregate).intersection(owners).sorted()
       for key in try fetchSources(of: again, inverse) {
-        if let owner = storedRow(relationship.destinationIndex, key)?.target(inverse.slot) { members[owner, default: []].insert(key) }
+        guard let owner = storedRow(relationship.destinationIndex, key)?.destinationKey(inverse.slot) else { continue }
+        members[owner, default: []].insert(key)
       }
       for object in savedObjects(of: relationship.destinationIndex) {
-        let (former, owner) = (before(object)?.target(inverse.slot), after(object)?.target(inverse.slot))
+        let (former, owner) = (before(object)?.destinationKey(inverse.slot), after(object)?.destinationKey(inverse.slot))
         if let former, former != owner { members[former]?.remove(object.objectKey) }
         if let owner { members[owner, default: []].insert(object.objectKey) }
       }
