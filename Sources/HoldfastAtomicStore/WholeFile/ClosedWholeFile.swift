@@ -80,6 +80,7 @@ struct ClosedWholeFile: Sendable {
     try request.expectedState?.verify(fileAt: file.path, operation: operation)
     let present = try removal.read { try contents($0, of: file, operation) } ?? StoredContents()
     let folder = present.folder(for: file, options)
+    present.collectFiles(in: folder)
     try folder.recording(present.externalIDs) { change in
       try change.place { try commit(removal, movingBackupsTo: request.backupDestination?.path, operation) }
       try folder.remove(present.externalIDs, operation: operation)
@@ -121,6 +122,7 @@ struct ClosedWholeFile: Sendable {
     replacement.waitsForDisk = true
     try state?.verify(fileAt: file.path, operation: operation)
     let present = try replacement.read { try contents($0, of: file, operation) } ?? StoredContents()
+    present.collectFiles(in: present.folder(for: file, options))
     let copied = try copy(original, to: replacement, of: file, progress), folder = copied.folder(for: file, options)
     // After an interrupted move, the copy is there already. A backup of it would change the numbers of the backups that were moved.
     if options.file.backupCount > 0 { replacement.keepsBackup = try !replacement.isRepeated() }
@@ -174,6 +176,9 @@ struct ClosedWholeFile: Sendable {
     func folder(for file: DurableFile, _ options: WholeFileOptions) -> ExternalDataFolder {
       ExternalDataFolder(file, storeUUID: storeUUID, options: options)
     }
+
+    /// Removes the files that interrupted saves of the store left, as opening it does. No store with its UUID may be opened there again.
+    func collectFiles(in folder: ExternalDataFolder) { folder.collect { _, id in externalIDs.contains(id) } }
   }
 
   /// The contents of a store that will be removed or replaced. Empty if it is damaged; its external files then remain.

@@ -18,6 +18,9 @@ extension ClosedFile {
     func folder(for file: String, _ options: SQLiteStoreOptions) -> ExternalDataFolder {
       ExternalDataFolder(path: file, storeUUID: storeUUID, options: options)
     }
+
+    /// Removes the files that interrupted saves of the store left, as opening it does. No store with its UUID may be opened there again.
+    func collectFiles(in folder: ExternalDataFolder) { folder.collect { _, id in externalIDs.contains(id) } }
   }
 
   /// The names of the external files in all rows. They are known only if the file contains the store's model.

@@ -31,6 +31,7 @@ extension ClosedFile {
     }
     try withExclusiveFile(in: state, operation) { file, contents, removeLog in
       let folder = contents.folder(for: file, options)
+      contents.collectFiles(in: folder)
       try folder.recording(contents.externalIDs) { change in
         try removeLog()
         change.cannotBeUndone()
@@ -83,6 +84,7 @@ extension ClosedFile {
     let operation = ReplacementRequest.operation
     try withExclusiveFile(in: state, operation) { file, replaced, removeLog in
       try checkFolders(copied.externalIDs, replacing: replaced.externalIDs, original.path, file, operation)
+      replaced.collectFiles(in: replaced.folder(for: file, options))
       let folder = copied.folder(for: file, options)
       var isInPlace = false
       do {

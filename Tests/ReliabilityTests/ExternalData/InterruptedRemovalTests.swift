@@ -25,6 +25,26 @@ import Testing
     report(child)
   }
 
+  /// The bug: they remained forever, because no store with the UUID in their note is opened again.
+  @Test(arguments: FileStore.all, [false, true])
+  func filesOfAnInterruptedSaveAreRemovedWithTheStore(kind: FileStore, replaces: Bool) throws {
+    let gallery = try GalleryFolder(kind), other = try GalleryFolder(kind)
+    let names = try gallery.make([Gallery.bytes(1, 3000)]).compactMap(\.self)
+    let copied = try other.make([Gallery.bytes(2, 3000)]).compactMap(\.self)
+    try #require(gallery.files == names && names.count == 1)
+    let store = kind.description(at: gallery.path, Gallery.small), lost = UUID().uuidString
+    let uuid = try PersistentStoreCoordinator.metadata(for: store).storeUUID
+    try TemporaryFolder.write(Array("half a value".utf8), to: gallery.data + "/" + lost)
+    let note = "\(lost)\t1\tPhoto\timage\n\(names[0])\t1\tPhoto\timage\n"
+    try TemporaryFolder.write(Array(note.utf8), to: "\(gallery.support)/.holdfast-\(uuid).0123456789abcdef.save")
+    if replaces {
+      try PersistentStoreCoordinator.replacePersistentStore(store, withCopyOf: kind.description(at: other.path, Gallery.small))
+    } else {
+      try PersistentStoreCoordinator.destroyPersistentStore(store)
+    }
+    #expect(gallery.files == (replaces ? copied : []) && gallery.notes.isEmpty)
+  }
+
   /// A note is as untrusted as any file: it removes only files that the store at its path doesn't name.
   @Test(arguments: FileStore.all) func aNoteOfARemovalRemovesNoFileThatTheStoreNames(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind), names = try gallery.make([Gallery.bytes(1, 3000), Gallery.bytes(2, 3000)]).compactMap(\.self)
