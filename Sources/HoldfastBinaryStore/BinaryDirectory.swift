@@ -42,6 +42,12 @@ struct BinaryDirectory: Sendable {
     entries = try BinaryDirectory.entries(bytes, endingAt: footer.directoryOffset, errors)
   }
 
+  /// Whether the digest of the header and footer is right, whatever they contain.
+  static func isSealed(_ file: FileBytes, _ errors: BinaryErrors) -> Bool {
+    guard let header = try? read(file, at: 0, BinaryLayout.headerByteCount, errors) else { return false }
+    return (try? footer(file, header, errors, allowsUnverified: false)) != nil
+  }
+
   private static func footer(_ file: FileBytes, _ header: [UInt8], _ errors: BinaryErrors, allowsUnverified: Bool) throws -> Footer {
     let offset = file.byteCount - Int64(BinaryLayout.footerByteCount)
     guard let bytes = try read(file, at: offset, BinaryLayout.footerByteCount, errors), offset >= Int64(header.count),

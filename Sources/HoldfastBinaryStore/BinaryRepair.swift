@@ -102,10 +102,14 @@ final class SoundSections {
 
   init(_ file: FileBytes, _ errors: BinaryErrors) throws {
     (self.file, self.errors) = (file, errors)
-    if let opening = try? BinaryDirectory(file, errors, allowsUnverified: false) {
+    do {
+      let opening = try BinaryDirectory(file, errors, allowsUnverified: false)
       (entries, storeUUID, generation) = (opening.entries, opening.storeUUID, opening.generation)
       return
-    }
+    } catch let error as StoreError where error.code == .newerFormat && BinaryDirectory.isSealed(file, errors) {
+      // Not damage, which would also change the digest. What this version doesn't know would be lost.
+      throw error
+    } catch {}
     generation = try footerGeneration() ?? 1
     let header = try bytes(at: 0, BinaryLayout.headerByteCount)
     if let header, header.starts(with: BinaryLayout.mark) {

@@ -42,6 +42,26 @@ import Testing
     }
   }
 
+  /// The bug: the repair copied what this version knows, and reported the rest as damage.
+  @Test func RE4_theRepairOfANewerFormatIsRefused() throws {
+    let version = BinaryParts(whole) { $0[8] = 2 }
+    let marks = BinaryParts(whole) { $0[12] = 1 }
+    let kind = BinaryParts(whole, directory: { $0[$0.count - 56] = 9 })
+    func repair(_ bytes: [UInt8]) throws -> RepairReport {
+      try file.write(bytes)
+      return try PersistentStoreCoordinator.repairPersistentStore(.binary(at: file.path), to: .binary(at: file.path + ".repaired"))
+    }
+    for changed in [version, marks, kind] {
+      let refusal = try #require(throws: StoreError.self) { _ = try repair(changed.bytes) }
+      #expect(refusal.code == .newerFormat && refusal.path == file.path && refusal.reason.contains("newer version"), "\(refusal)")
+      #expect(!file.names.contains("store.holdfast.repaired"))
+    }
+    // Without a right digest, it is damage.
+    var damaged = whole
+    damaged[8] = 2
+    #expect(try repair(damaged).damagedPlaceCount == 1)
+  }
+
   @Test func aDamagedSectionIsFoundWhenItIsUsedAndTheRestCanBeRead() throws {
     var bytes = whole
     let parts = BinaryParts(whole)

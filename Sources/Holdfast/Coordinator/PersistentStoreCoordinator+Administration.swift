@@ -190,9 +190,9 @@ extension PersistentStoreCoordinator {
   ///   - model: The model of the damaged store. Defaults to the one in the store. Core Data's stores need it.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: `damaged` when there is neither metadata nor a model, `incompatibleModel` when the model isn't
-  ///   that of the store, `invalidPath` when there is something at the new location, `unsupportedRequest` when the types differ or the type
-  ///   of store can't be repaired, `locked`, `alreadyOpen`, `notFound`, `diskFull`, `cancelled` when the task was cancelled. No new store
-  ///   exists then, except with `durabilityUnknown`.
+  ///   that of the store, `newerFormat` when a newer version of Holdfast wrote it, `invalidPath` when there is something at the new
+  ///   location, `unsupportedRequest` when the types differ or the type of store can't be repaired, `locked`, `alreadyOpen`, `notFound`,
+  ///   `diskFull`, `cancelled` when the task was cancelled. No new store exists then, except with `durabilityUnknown`.
   @discardableResult
   public static func repairPersistentStore(
     _ damaged: StoreDescription, to description: StoreDescription, model: ManagedObjectModel? = nil,
