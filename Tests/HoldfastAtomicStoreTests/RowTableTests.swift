@@ -108,6 +108,28 @@ import Testing
     for key in ObjectKey(1)...1_000 { #expect(table.row(key)?.key == key) }
   }
 
+  /// The bug: with more than 32 entities, each save copied the small pages of all of them.
+  @Test func theOnlySmallPagesOfManyEntitiesStay() throws {
+    let names = (1...40).map { "Note\($0)" }, root = EntityDescription("Note", attributes: [AttributeDescription("text", .string)])
+    let model = try ManagedObjectModel(entities: [root] + names.map { EntityDescription($0, superentity: "Note") })
+    let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "ROW-TABLE-TESTS-OF-A-FAMILY", model: model))
+    var table = RowTable(constraintCount: 0, entityCount: model.entities.count), next: ObjectKey = 1
+    func insert(_ name: String) throws {
+      let entity = try #require(model.entity(named: name)), builder = RowBatchBuilder(entity: entity, identity: schema.identity)
+      try builder.append(key: next, version: 1, values: [.string("note")])
+      table.adopt(builder.seal(), entity: entity.index)
+      next = next.advanced(by: 1)
+      table.compact(schema)
+    }
+    for name in names { try insert(name) }
+    let pages = table.pages.compactMap(\.self).map(\.batch)
+    for _ in 0..<32 { try insert("Note1") }
+    #expect(pages.count == 40 && zip(pages, table.pages.compactMap(\.self).map(\.batch)).allSatisfy { $0 === $1 })
+    try insert("Note1")
+    #expect(table.count == 73 && table.pages.compactMap(\.self).count == 40)
+    for key in ObjectKey(1)..<next { #expect(table.row(key)?.key == key) }
+  }
+
   @Test func anOlderCopyAnswersAsBefore() throws {
     var table = empty()
     try insert(1...2_000, into: &table)

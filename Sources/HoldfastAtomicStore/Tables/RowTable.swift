@@ -322,12 +322,18 @@ struct RowTable: Sendable {
 
   /// The size in bytes below which a page counts as small.
   private static let smallByteCount = RowBatchBuilder.pageByteCount / 4
-  /// The number of small pages that triggers compaction. Every save adds at least one.
+  /// The number of small pages that triggers compaction, in addition to one for each entity. Every save adds at least one.
   private static let smallPageLimit = 32
+
+  /// Whether merging small pages would leave far fewer. Pages of different entities can't be merged.
+  private var hasTooManySmallPages: Bool {
+    if smallPageCount <= RowTable.smallPageLimit { return false }
+    return smallPageCount - rowCounts.reduce(0) { $0 + ($1 > 0 ? 1 : 0) } > RowTable.smallPageLimit
+  }
 
   /// Copies the live rows of mostly dead pages into new pages, and merges small pages if there are too many.
   mutating func compact(_ schema: TableSchema) {
-    let tooManySmall = smallPageCount > RowTable.smallPageLimit
+    let tooManySmall = hasTooManySmallPages
     guard tooManySmall || !wastefulPages.isEmpty else { return }
     let moved = pages.indices.filter { number in
       guard let page = pages[number] else { return false }
