@@ -51,6 +51,28 @@ import Testing
     try open(one)
   }
 
+  /// The bug: the keys of such objects, and their links, were kept as long as the contents.
+  @Test func deletedObjectsOfAnOverlayAreForgotten() throws {
+    let below = StoreDescription.memory(contents: MemoryStoreContents()), contents = OverlayContents()
+    let filled = try context(below)
+    _ = try filled.insert(entityNamed: "Person")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+    let changed = try context(.overlay(over: below, contents: contents))
+    for _ in 0..<3 {
+      let person = try changed.insert(entityNamed: "Person")
+      try changed.save()
+      #expect(contents.changedObjectCount == 1)
+      changed.delete(person)
+      try changed.save()
+      #expect(contents.changedObjectCount == 0)
+    }
+    changed.delete(try all("Person", changed)[0].object)
+    try changed.save()
+    #expect(try contents.changedObjectCount == 1 && all("Person", changed).isEmpty)
+    try changed.persistentStoreCoordinator.close()
+  }
+
   @Test func aStoreThatIsOpenedReadOnlyCanBeBelow() throws {
     let folder = TemporaryFolder(), path = folder.file("base.sqlite")
     let filled = try context(.sqlite(at: path)), ann = try filled.insert(entityNamed: "Person")

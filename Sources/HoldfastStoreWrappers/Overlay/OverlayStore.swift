@@ -18,7 +18,7 @@ public final class OverlayContents: Sendable {
   /// Creates contents without changes.
   public init() {}
 
-  /// The number of objects that were saved or deleted.
+  /// The number of objects that were saved, and of deleted objects of the store below.
   public var changedObjectCount: Int { state.withLock { $0.changes.rows.values.reduce(0) { $0 + $1.count } } }
 }
 
@@ -133,9 +133,15 @@ private final class OverlayRows: RowStore {
     func root(_ entity: String) -> EntityIndex { model.entity(named: entity)?.rootIndex ?? 0 }
     contents.state.withLock { state in
       state.changes.settings.merge(changes.settings) { $1 }
-      for row in changes.deletedRows { state.changes.rows[root(row.entity), default: [:]][row.key] = .deleted }
+      // The store below has no object with a key of the overlay, so nothing hides one.
+      for row in changes.deletedRows {
+        state.changes.rows[root(row.entity), default: [:]][row.key] = row.key < OverlayStore.firstKey ? .deleted : nil
+      }
       for row in changes.savedRows { state.changes.rows[root(row.entity), default: [:]][row.key] = .saved(row) }
-      for link in changes.deletedLinks { state.changes.links[link.relationship, default: [:]][link.ends] = .deleted }
+      for link in changes.deletedLinks {
+        let mayBeBelow = max(link.source, link.target) < OverlayStore.firstKey
+        state.changes.links[link.relationship, default: [:]][link.ends] = mayBeBelow ? .deleted : nil
+      }
       for link in changes.savedLinks { state.changes.links[link.relationship, default: [:]][link.ends] = .saved(link) }
     }
   }
@@ -151,7 +157,7 @@ private final class OverlayStore: ForwardingStore {
   private let rows: OverlayRows
   private let makeOther: @Sendable () -> any IncrementalStore
   /// The first key of new objects. The keys of the store below must be smaller.
-  private static var firstKey: ObjectKey { ObjectKey(1 << 48) }
+  fileprivate static var firstKey: ObjectKey { ObjectKey(1 << 48) }
 
   init(_ contents: OverlayContents, _ makeOther: @escaping @Sendable () -> any IncrementalStore) {
     let rows = OverlayRows(contents)
