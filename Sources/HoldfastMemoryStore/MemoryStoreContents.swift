@@ -21,7 +21,8 @@ public final class MemoryStoreContents: Sendable {
     var isOpen = false
     /// Identifies the current rows.
     var token = GenerationToken(session: .random(in: 0...UInt64.max), number: 1)
-    /// The rows when the contents were last opened or closed; nil before they are first opened.
+    /// The rows when the contents were last closed; nil before that, and while they are open. Rows that a save deletes or replaces would
+    /// stay in memory otherwise.
     var saved: Saved?
   }
 
@@ -45,7 +46,7 @@ public final class MemoryStoreContents: Sendable {
       let generation = state.saved.map { TableGeneration($0.generation, schema: schema) } ?? TableGeneration(empty: schema)
       let tables = TableStore(
         generation, nextKeys: state.saved?.nextKeys ?? [], isReadOnly: isReadOnly, token: state.token)
-      state.saved = Saved(generation: generation, nextKeys: tables.nextKeys)
+      state.saved = nil
       state.isOpen = true
       return (tables, StoreMetadata(identity: identity, userInfo: state.metadata))
     }
