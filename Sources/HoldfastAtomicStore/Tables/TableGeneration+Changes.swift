@@ -29,11 +29,14 @@ extension TableGeneration {
     return change
   }
 
-  /// The generation of a file that was edited by hand, in which each edited row has another version than in an older generation.
+  /// The generation of a file that was edited by hand or restored, in which each row that differs has a higher version than in a generation
+  /// that was loaded before.
   ///
   /// An edit changes values and mostly no versions. A context that read the row before would overwrite it, and wouldn't refresh the object.
-  /// An unchanged row keeps the version of the older generation, which may result from reading the same edit before.
-  func countingEdits(since old: TableGeneration) throws -> TableGeneration {
+  /// An unchanged row keeps the version of that generation, which may result from reading the same edit before.
+  ///
+  /// - Parameter isOlder: Whether the file is an older version. Then the links of a row with a lower version may differ.
+  func countingEdits(since old: TableGeneration, isOlder: Bool) throws -> TableGeneration {
     var request = SaveRequest()
     for entity in schema.model.entities where !entity.isAbstract {
       let derived = entity.derivedAttributes.map(\.slot), builder = RowBatchBuilder(entity: entity, identity: schema.identity)
@@ -51,7 +54,7 @@ extension TableGeneration {
         guard let before, let after, after.version <= before.version else { return }
         let isSame = after.hasSameValues(as: before, entity.layout, butFor: derived)
         if isSame && after.version == before.version { return }
-        builder.append(after, key: after.key, version: isSame ? before.version : before.version.next)
+        builder.append(after, key: after.key, version: isSame && !isOlder ? before.version : before.version.next)
         versions.append(after.version)
         if builder.isFull { endPage() }
       }

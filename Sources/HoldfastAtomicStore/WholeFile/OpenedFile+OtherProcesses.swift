@@ -50,13 +50,18 @@ extension OpenedFile {
     }
   }
 
-  /// The loaded version. If it was edited by hand, each edited row has another version than the row that contexts may have read.
+  /// The loaded version. If it was edited by hand, or is older than the known one, each row that differs has a version that contexts can't
+  /// have read.
   ///
-  /// The file may have a valid digest: another process can have loaded the edit and saved, or this one has counted an earlier edit.
+  /// An edited file may have a valid digest: another process can have loaded the edit and saved, or this one has counted an earlier edit.
+  /// Saves after an older version use the numbers of the versions that it lacks again, for other values.
   private func countingEdits(in loaded: LoadedStore) throws -> LoadedStore {
-    guard options.allowsUnverified, spilled == nil, let known = tables.generation else { return loaded }
+    let isOlder = written.withLock { !Lineage(loaded.header.lineage).descends(from: $0.lineage) }
+    guard options.allowsUnverified || isOlder, spilled == nil else { return loaded }
+    // An older version is rare enough to read all rows for it that contexts may have read.
+    guard let known = isOlder ? (try? tables.source.generation()) : tables.generation else { return loaded }
     var loaded = loaded
-    loaded.generation = try loaded.generation.countingEdits(since: known)
+    loaded.generation = try loaded.generation.countingEdits(since: known, isOlder: isOlder)
     return loaded
   }
 

@@ -219,6 +219,32 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// The bug: the next save of a restored row gave it the version of the newer one. So a context that had read that one overwrote it in
+  /// silence.
+  @Test(arguments: FileStore.wholeFile)
+  func RD3_aChangeOfARestoredObjectIsAConflictForAContextThatReadTheNewerOne(store: FileStore) throws {
+    let context = try opened(store), older = try TemporaryFolder.read(path), ship = try ships(context)[0]
+    ship.name = "Newer"
+    try context.save()
+    ship.tons = 77
+    try TemporaryFolder.write(older, to: folder.file("older"))
+    #expect(rename(folder.file("older"), path) == 0)
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+    // The save of another object loads the older version.
+    try ships(other)[1].tons = 5
+    try other.save()
+    other.reset()
+    let restored = try ships(other)[0]
+    #expect(restored.name != "Newer")
+    restored.name = "Ours"
+    try other.save()
+    let conflict = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(conflict.code == .conflict && conflict.objectIDs == [ship.objectID] && context.hasChanges, "\(conflict)")
+    context.reset()
+    #expect(try ships(context)[0].name == "Ours" && ships(context)[1].tons == 5)
+    try context.persistentStoreCoordinator.close()
+  }
+
   /// The store continues with an older version. Its later saves don't contain the version that it had saved before.
   @Test(arguments: FileStore.wholeFile)
   func RD3_aVersionThatAnOlderOneHadReplacedIsNotOverwrittenLater(store: FileStore) throws {
@@ -237,7 +263,6 @@ import Testing
     context.reset()
     let ship = try ships(context)[0]
     #expect(ship.name != "Newer")
-    // The row gets the version that it has in the newer file.
     ship.name = "Ours"
     try context.save()
     try put(newer)
