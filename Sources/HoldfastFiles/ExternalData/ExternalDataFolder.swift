@@ -17,8 +17,9 @@ import Synchronization
 /// - A file and its name are durable before ``ExternalDataSave/init(_:model:folder:storedIDs:)`` returns, so a committed save names
 ///   only existing files.
 /// - Files of a save that was aborted or killed are removed, by ``ExternalDataSave/finish(_:)`` or by ``collect(_:)`` when the
-///   store is next opened for writing. Before a save writes or removes files, it records their names in a note in the support
-///   folder. The note is locked until the save ends, so no process removes files of a running save or needs to examine all files.
+///   store is next opened for writing, replaced or destroyed. Before a save writes or removes files, it records their names in a
+///   note in the support folder. The note is locked until the save ends, so no process removes files of a running save or needs to
+///   examine all files.
 /// - Files of values that a save replaced or deleted are removed after its commit, once all older ``ExternalDataPin`` instances
 ///   have ended.
 ///
