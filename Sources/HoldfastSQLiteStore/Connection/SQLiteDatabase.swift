@@ -138,7 +138,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       // The commit mark is written last, so a failed write means that nothing is committed. If a quota is exceeded, undoing the commit
       // would fail as well.
       let isIncomplete = failure?.resultCode == SQLiteResultCode.inputOutputWrite
-      if undoCommit() || isIncomplete { throw error }
+      if undoCommit(after: error) || isIncomplete { throw error }
       throw StoreError(
         .outcomeUnknown, operation: error.operation, path: file.path,
         reason: "The commit failed and couldn't be undone. The changes may be in the store; check before you save them again.",
@@ -147,7 +147,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   }
 
   /// Undoes a failed commit. Returns whether the commit certainly has no effect.
-  private func undoCommit() -> Bool {
+  private func undoCommit(after error: StoreError) -> Bool {
     guard let (failed, checkpoint) = openWriter, let files else { return false }
     let (isLogged, counter) = (files.hasLog, files.counterAtBegin)
     (openWriter, journalMode) = (nil, nil)
@@ -166,8 +166,9 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       defer { writer.rollback() }
       // Beginning the transaction has applied the journal, if it exists.
       guard isLogged else { return try writer.state.changeCounterOnDisk == counter }
-      // If synchronizing failed, reserved keys before the failed commit may be lost as well. Recovery would end there, before later saves.
-      try writer.state.rewriteLog()
+      // Reserved keys before the failed commit may be lost as well. Recovery would end there, before later saves. After a failed write, this
+      // would most likely fail as well.
+      if error.isFailedSynchronization { try writer.state.rewriteLog() }
       // An empty commit replaces the failed one in the log.
       let version = try writer.int64("PRAGMA user_version") ?? 0
       try writer.runScript("PRAGMA user_version = \(version)")
