@@ -10,9 +10,7 @@ extension SaveOperation {
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     let isOnePass = settlesWithRows
     if !isOnePass { for object in context.changes.objects where isSettled(object) { settleLinks(object) } }
-    if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
-      for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
-    }
+    translateTransientLinks()
     for part in parts where part.isCommitted {
       findRecomputed(part)
       for (batch, objects) in part.published { publish(batch, objects, settles: isOnePass) }
@@ -23,6 +21,12 @@ extension SaveOperation {
     }
     // By now new objects have their permanent IDs.
     for object in shownAnew where !object.isDeleted { context.observers?.noteRefresh(object) }
+  }
+
+  /// Gives links of transient relationships the permanent keys of new objects, and removes those to new objects that were deleted.
+  func translateTransientLinks() {
+    if !context.graph.hasTransientLinks || !discardsNew && keys.isEmpty { return }
+    for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
   }
 
   /// Finds the written objects whose saved rows have values that they haven't shown: derived ones, or those that the store has changed.

@@ -75,6 +75,7 @@ final class SaveOperation {
     if discardsNew { clearReferencesToDiscarded() }
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty {
       reportToChildren()
+      translateTransientLinks()
       return settle()
     }
     try completeLinks()

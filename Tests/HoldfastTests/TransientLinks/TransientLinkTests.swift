@@ -346,6 +346,28 @@ import Testing
     #expect(a.pick == nil && a.mate == nil && a.queue.isEmpty && a.queuedIn.isEmpty)
   }
 
+  /// A merge has discarded the change of the object with the link, so the save has nothing to write.
+  ///
+  /// The bug: the links stayed, and referenced an object without values.
+  @Test(arguments: TestStore.allCases) func deletedNewObjectsLeaveThemIfASaveHasNothingToWrite(_ store: TestStore) throws {
+    let place = try place(store), context = try place.context(), a = context.node("a")
+    try context.save()
+    context.mergePolicy = .rollback
+    context.automaticallyMergesChanges = true
+    let new = context.node("new")
+    a.name = "changed"
+    a.last = new
+    a.seen.insert(new)
+    let other = try place.context()
+    try #require(try other.node(named: "a")).name = "stored"
+    try other.save()
+    try context.processPendingChanges()
+    #expect(a.name == "stored" && !a.hasChanges && a.last == new)
+    context.delete(new)
+    try context.save()
+    #expect(a.last == nil && a.seen.isEmpty && !context.hasChanges)
+  }
+
   /// The bug: the merge of a deletion in the store that was removed since discarded the change, although the save couldn't have its store.
   @Test func anObjectOfARemovedStoreKeepsItsChangesBesideLinksInMemory() throws {
     let places = [try place(.memory), try place(.memory)]
