@@ -102,16 +102,19 @@ import Testing
       set { self[0] = newValue }
     }
     override func validateForUpdate() { checks += 1 }
+
+    static func model() throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Folder", attributes: [AttributeDescription("checks", .integer64, default: .int64(0))],
+          relationships: [.toMany("notes", to: "Note", inverse: "folder", deleteRule: .cascade)]),
+        EntityDescription("Note", relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
+      ])
+    }
   }
 
   @Test(arguments: TestStore.allCases) func whatAHandlerDeletesAfterTheValidationIsCascaded(_ store: TestStore) throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription(
-        "Folder", attributes: [AttributeDescription("checks", .integer64, default: .int64(0))],
-        relationships: [.toMany("notes", to: "Note", inverse: "folder", deleteRule: .cascade)]),
-      EntityDescription("Note", relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
-    ])
-    let place = try store.makePlace(model: model, classes: [Folder.self]), context = try place.context()
+    let place = try store.makePlace(model: Folder.model(), classes: [Folder.self]), context = try place.context()
     let kept = context.insert(Folder.self), deleted = context.insert(Folder.self)
     try context.insert(entityNamed: "Note").setValue(deleted, forKey: "folder")
     try context.save()
@@ -124,6 +127,29 @@ import Testing
     let fresh = try place.context()
     #expect(try fresh.count(for: FetchRequest<Folder>()) == 1)
     #expect(try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Note")) == 0)
+    withExtendedLifetime(observation) {}
+  }
+
+  /// The bug: the object was reported as updated, so a list of the inserted ones didn't contain it.
+  @Test(arguments: TestStore.allCases) func whatAHandlerInsertsAfterTheValidationIsReportedAsInserted(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Folder.model(), classes: [Folder.self]), context = try place.context()
+    let folder = context.insert(Folder.self)
+    try context.save()
+    var messages: [ObjectChanges] = [], added: Folder?
+    let observation = context.onChange { context, changes in
+      messages.append(changes)
+      if folder.checks == 11 && added == nil { added = context.insert(Folder.self) }
+    }
+    folder.checks = 10
+    try context.save()
+    let new = try #require(added)
+    #expect(!new.objectID.isTemporaryID && !context.hasChanges)
+    // The notification that follows a rollback has the insertion, too.
+    new.checks = 5
+    context.rollback()
+    #expect(messages.last?.inserted == [new.objectID] && messages.last?.updated.isEmpty == true)
+    try context.processPendingChanges()
+    #expect(messages.count == 3)
     withExtendedLifetime(observation) {}
   }
 

@@ -19,6 +19,8 @@ final class ContextObservers {
   private var didSaveHandlers: [Listener<ChangeHandler>] = []
   /// The objects that changed since the last notification, each once, in the order of their first change. Kept alive by this array.
   private var noted: ContiguousArray<ManagedObject> = []
+  /// The new objects in ``noted`` that a save has sent. It may have saved them before the handlers received them.
+  private var sentUntold: Set<ObjectIdentifier> = []
   private var refreshed: [ManagedObjectID] = []
   /// The objects that lost a destination by a deletion since the last notification.
   private var otherEnds: [ManagedObjectID] = []
@@ -147,6 +149,12 @@ final class ContextObservers {
 
   func removeUnreadEnds() { unreadEnds = [:] }
 
+  /// Records the new objects that the handlers haven't received, because they are saved now. Those that a handler inserts when it receives
+  /// the last changes of a save are among them.
+  func noteSavedInsertions() {
+    for object in noted where object.isInserted && !object.flags.contains(.toldInserted) { sentUntold.insert(ObjectIdentifier(object)) }
+  }
+
   /// Records that deletions were saved.
   func noteSave() { toldOtherEnds = [] }
 
@@ -190,7 +198,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     if !noted.isEmpty {
       let reverted = Set(objects.lazy.map { ObjectIdentifier($0) })
-      noted.removeAll { reverted.contains(ObjectIdentifier($0)) }
+      noted.removeAll { reverted.contains(ObjectIdentifier($0)) && ($0.isInserted || !sentUntold.contains(ObjectIdentifier($0))) }
     }
     otherEnds = []
     unreadEnds = [:]
@@ -204,7 +212,7 @@ final class ContextObservers {
   /// Records that the graph was reset.
   func noteReset(of objects: [ManagedObject]) {
     guard hearChanges else { return }
-    noted = []
+    (noted, sentUntold) = ([], [])
     otherEnds = []
     unreadEnds = [:]
     toldOtherEnds = []
@@ -246,8 +254,8 @@ final class ContextObservers {
     }
     var changes = ObjectChanges(refreshed: refreshed, invalidated: invalidated)
     takeChangedElsewhere(into: &changes)
-    let objects = noted
-    (noted, refreshed, invalidated) = ([], [], [])
+    let objects = noted, sent = sentUntold
+    (noted, sentUntold, refreshed, invalidated) = ([], [], [], [])
     let known = Set(changes.refreshed)
     var seen: Set<ObjectIdentifier> = []
     // After a save between two notifications, an object may be in the list twice.
@@ -257,7 +265,9 @@ final class ContextObservers {
         if object.flags.contains(.toldDeleted) || object.isInserted && !object.flags.contains(.toldInserted) { continue }
         object.flags.insert(.toldDeleted)
         changes.deleted.append(object.id)
-      } else if object.isInserted && !object.flags.contains(.toldInserted) {
+      } else if !object.flags.contains(.toldInserted),
+        object.isInserted || sent.contains(ObjectIdentifier(object)) && !object.flags.contains(.detached)
+      {
         object.flags.insert(.toldInserted)
         changes.inserted.append(object.id)
       } else if object.flags.contains(.detached) || !object.hasChanges && known.contains(object.id) {

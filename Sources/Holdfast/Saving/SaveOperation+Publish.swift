@@ -4,6 +4,7 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.reading.groups.removeAll()
+    context.observers?.noteSavedInsertions()
     noteSaveForChildren()
     noteUnwrittenForChildren()
     defer { tellChildren() }
