@@ -236,6 +236,32 @@ import Testing
     try context.save()
   }
 
+  /// Their values stay in the child, and a fetched object has none.
+  ///
+  /// The bug: neither the parent of the child nor a merge policy could save the objects.
+  @Test(arguments: TestStore.allCases) func objectsOfAChildAndThoseInsertedAgainNeedNoMandatoryOnes(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [AttributeDescription("text", .string, isOptional: true), AttributeDescription("draft", .string, isTransient: true)],
+        relationships: [.toOne("last", to: "Note", inverse: nil, isOptional: false, isTransient: true)])
+    ])
+    let place = try store.makePlace(model: model, classes: []), context = try place.context(), child = ManagedObjectContext(parent: context)
+    let note = try child.insert(entityNamed: "Note")
+    try note.setValue(.string("x"), forKey: "draft")
+    try note.setValue(.objectID(note.objectID), forKey: "last")
+    try child.save()
+    try context.save()
+    let other = try place.context()
+    let fetched = try #require(try other.fetch(FetchRequest<ManagedObject>(entityName: "Note")).first)
+    try fetched.setValue(.string("kept"), forKey: "text")
+    context.delete(try context.existingObject(with: note.objectID))
+    try context.save()
+    other.mergePolicy = .mergeByPropertyObjectTrump
+    try other.save()
+    #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Note")) == 1)
+  }
+
   @Test(arguments: TestStore.allCases) func aNumberBeyondTheTypeOfTheModelCannotBeSaved(_ store: TestStore) throws {
     let context = try store.makeAtlas().context(), spot = context.spot("A")
     for (hits, code) in [(3_000_000_000, PersistenceError.Code.numberTooLarge), (-3_000_000_000, .numberTooSmall)] {

@@ -28,7 +28,7 @@ extension SaveOperation {
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
     for relationship in checks.counted where isTouched(object, relationship) { checks.collectCountFailure(relationship, object, &failures) }
     // The transient relationships of a fetched object are empty until they are set, so only new objects are required to have destinations.
-    for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
+    for relationship in checks.transientLinks where object.requiresTransients || !object.targets(relationship.toManyIndex).isEmpty {
       checks.collectCountFailure(relationship, object, &failures)
     }
   }

@@ -16,11 +16,11 @@ struct TransientCheck: Sendable {
 
   /// The failure of an object's transient value; nil when it is valid.
   ///
-  /// Fetched objects have no transient values until they are set, so only new objects are required to have them. Values that a `StoreValue`
-  /// can't represent, and values of another kind than the attribute's, are left to the class's own validation. A number is checked even if
-  /// the attribute's type can't represent it, because the Swift type may be wider.
+  /// Fetched objects have no transient values until they are set, so only new objects of the context are required to have them. Values that
+  /// a `StoreValue` can't represent, and values of another kind than the attribute's, are left to the class's own validation. A number is
+  /// checked even if the attribute's type can't represent it, because the Swift type may be wider.
   func failure(_ object: ManagedObject) -> PersistenceError? {
-    guard object.hasTransient(attribute.index) else { return object.isInserted ? failure(.null, object) : nil }
+    guard object.hasTransient(attribute.index) else { return object.requiresTransients ? failure(.null, object) : nil }
     guard !attribute.type.isUntyped, let value = object.transientStoreValue(attribute) else { return nil }
     return failure(value, object)
   }
@@ -47,4 +47,11 @@ struct TransientCheck: Sendable {
     default: return false
     }
   }
+}
+
+extension ManagedObject {
+  /// Whether a save requires values of mandatory transient properties: the object was inserted in this context, and never saved.
+  ///
+  /// Those of an object that a child has inserted stay in the child. An object that is inserted again was fetched without them.
+  final var requiresTransients: Bool { isInserted && !isInsertedAgain && !flags.contains(.insertedByChild) }
 }
