@@ -218,7 +218,9 @@ extension ContextCore {
     var lists: Set<OwnedList> = []
     for merge in merges { attempt(merge.object) { try merge.adopt(&lists) } }
     // The links to objects that are inserted again were deleted with them.
-    lists.formUnion(listsWithoutInverse(containing: merges.filter { $0.current == nil && $0.object.isInserted }.map(\.object)))
+    let again = merges.filter { $0.current == nil && $0.object.isInserted }.map(\.object)
+    forgetLinks(toInsertedAgain: again, &lists)
+    lists.formUnion(listsWithoutInverse(containing: again))
     // The lists of an owner that was inserted again are complete.
     for list in lists where !list.owner.isInserted && !list.owner.flags.contains(.detached) {
       attempt(list.owner) { try forgetList(of: list.owner, list.index) }

@@ -245,4 +245,25 @@ extension ContextCore {
       }
     }
   }
+
+  /// Makes objects read their links to others again that are inserted again, also if the lists of these weren't in memory.
+  ///
+  /// Makes one pass over the registered objects that can be owners for each relationship.
+  ///
+  /// - Parameter lists: Receives the lists that must be read again.
+  func forgetLinks(toInsertedAgain objects: [ManagedObject], _ lists: inout Set<OwnedList>) {
+    var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    for object in objects {
+      for relationship in object.entity.toManyRelationships {
+        if let inverse = inverse(of: relationship) { keys[inverse, default: []].insert(object.objectKey) }
+      }
+    }
+    for (owner, relationship) in owners(referencing: keys) {
+      if relationship.isToMany {
+        lists.insert(OwnedList(owner: owner, index: relationship.toManyIndex))
+      } else {
+        refreshUnchanged(owner)
+      }
+    }
+  }
 }

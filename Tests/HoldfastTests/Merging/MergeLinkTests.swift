@@ -323,6 +323,30 @@ import Testing
     #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog?.name } == ["Rex"])
   }
 
+  /// Our context has read the links to the objects, but not their own lists.
+  ///
+  /// The bug: the links stayed in our context although they were deleted with the objects, so setting one again had no effect.
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func objectsThatAreInsertedAgainLoseTheLinksThatOnlyTheOtherEndsHaveRead(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store, policy.policy) { setup in
+      setup.dog("Fido", owner: setup.person("Ann")).friends.insert(setup.dog("Rex"))
+    }
+    let fido = try pair.dogs("Fido").ours, rex = try pair.dogs("Rex"), ann = try pair.people("Ann")
+    #expect(fido.friends.contains(rex.ours) && fido.owner === ann.ours)
+    pair.theirs.delete(rex.theirs)
+    pair.theirs.delete(ann.theirs)
+    try pair.theirs.save()
+    rex.ours.age = 9
+    ann.ours.city = "Oslo"
+    try pair.ours.save()
+    #expect(fido.friends.isEmpty && rex.ours.friendOf.isEmpty && fido.owner == nil && ann.ours.dogs.isEmpty)
+    fido.friends.insert(rex.ours)
+    fido.owner = ann.ours
+    try pair.ours.save()
+    let saved = try pair.saved(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+    #expect(dog.friends.map(\.name) == ["Rex"] && dog.owner?.city == "Oslo")
+  }
+
   // MARK: Links of objects that aren't in conflict
 
   /// Only Fido is in conflict. He has lost his collar to Max and got that of Rex, who got a new one.

@@ -152,7 +152,7 @@ extension ContextCore {
   /// The objects in memory that reference some keys, in the same order in each run. Objects being deleted aren't included.
   ///
   /// Makes one pass over the registered objects that can be owners for each relationship.
-  private func owners(
+  func owners(
     referencing keys: [ManagedObjectModel.Relationship: Set<ObjectKey>]
   ) -> [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship)] {
     keys.sorted { ($0.key.entityIndex, $0.key.name) < ($1.key.entityIndex, $1.key.name) }.flatMap { relationship, keys in
