@@ -54,6 +54,7 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
     let expected = expectedRows
     try read(expected, options)
     try compare(expected)
+    try forgetDeletedLinks()
     mixed = Set(objects.filter(store.children.hasOwnChanges))
     findRemovedLinks()
     try readDerived(options)
@@ -118,6 +119,29 @@ final class ParentSave: PreparedSave, @unchecked Sendable {  // because a child 
     throw StoreError(
       .conflict, operation: "save", reason: "The parent context or another child of it has changed or deleted the objects.",
       conflicts: conflicts)
+  }
+
+  /// Makes lists of the parent be read again that have objects which the commit inserts again. The links were deleted with the objects, but
+  /// lists keep the keys of deleted ones, hidden.
+  ///
+  /// Not those of objects that the parent is deleting: the commit removes their links.
+  private func forgetDeletedLinks() throws {
+    var keys: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
+    for changes in request.entities {
+      var again: Set<ObjectKey> = []
+      for batch in changes.inserted {
+        for place in 0..<batch.count where batch.pointer(place).version != 1 { again.insert(batch.pointer(place).key) }
+      }
+      again = again.filter { parent.registered(changes.entity, $0)?.isDeleted != true }
+      if again.isEmpty { continue }
+      let entity = parent.entities[changes.entity]
+      for relationship in entity.relationships.compactMap(parent.inverse(of:)) + entity.linksWithoutInverse where relationship.isToMany {
+        keys[relationship, default: []].formUnion(again)
+      }
+    }
+    for (owner, relationship) in parent.owners(referencing: keys) where !owner.isInserted {
+      try parent.forgetList(of: owner, relationship.toManyIndex)
+    }
   }
 
   private func presentRow(of object: ManagedObject) throws -> RowView? {

@@ -1112,6 +1112,28 @@ import Testing
     }
   }
 
+  /// The parent has read the lists, and saved the deletion.
+  ///
+  /// The bug: the lists showed the object again, although its links were deleted, so adding one again had no effect.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainIsInNoListOfTheParent(_ store: TestStore) throws {
+    let place = try store.makePlace(), parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let ann = parent.person("Ann"), bob = parent.person("Bob"), fido = parent.dog("Fido"), rex = parent.dog("Rex", owner: ann)
+    fido.friends.insert(rex)
+    try parent.save()
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Rex" })
+    mine.owner = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    parent.delete(rex)
+    try parent.save()
+    try child.save()
+    let again = try #require(try parent.one(Dog.self) { $0.name == "Rex" })
+    #expect(fido.friends.isEmpty && again.friendOf.isEmpty && ann.dogs.isEmpty && bob.dogs.map(\.name) == ["Rex"])
+    fido.friends.insert(again)
+    try parent.save()
+    let saved = try place.context(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+    #expect(dog.friends.map(\.name) == ["Rex"] && dog.friends.first?.owner?.name == "Bob")
+  }
+
   /// The new object had a new and a saved object in its list. Its deletion has cleared their references.
   @Test(arguments: TestStore.allCases) func aNewObjectThatIsInsertedAgainHasLostTheObjectsInItsList(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
