@@ -65,6 +65,55 @@ import Testing
     #expect(fido.friends.contains(rex) == !way.cuts && rex.friendOf.contains(fido) == !way.cuts)
   }
 
+  /// The stale end doesn't show that there is something to change, but the other one does.
+  ///
+  /// The bug: the change had no effect, so the save succeeded without it.
+  @Test(arguments: TestStore.withChild, [(true, true), (true, false), (false, true), (false, false)])
+  func aChangeAtTheEndThatHasNotHeardOfTheLinkIsAConflict(_ store: TestStore, _ way: (cuts: Bool, isNamingStale: Bool)) throws {
+    let place = try store.makePlace()
+    let dogs = try Kennelmates(place, cuts: way.cuts, isNamingStale: way.isNamingStale)
+    #expect(dogs.freshList.count == (way.cuts ? 1 : 0))
+    if way.cuts { dogs.staleList.remove(dogs.fresh) } else { dogs.staleList.insert(dogs.fresh) }
+    #expect(dogs.freshList.contains(dogs.stale) == !way.cuts && dogs.staleList.contains(dogs.fresh) == !way.cuts)
+    let error = try #require(throws: PersistenceError.self) { try dogs.context.save() }
+    #expect(error.code == .conflict && error.objectIDs == [dogs.stale.id])
+    for id in error.objectIDs { try dogs.context.refresh(dogs.context.object(with: id), mergeChanges: true) }
+    try dogs.context.save()
+    try place.close()
+    let last = try place.context()
+    let fido = try #require(try last.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try last.one(Dog.self) { $0.name == "Rex" })
+    #expect(fido.friends.contains(rex) == !way.cuts && rex.friendOf.contains(fido) == !way.cuts)
+  }
+
+  /// The object has left the list after that was read.
+  ///
+  /// The bug: adding the object had no effect, although it wasn't in the list any more.
+  @Test(arguments: TestStore.withChild) func anObjectThatAStaleOrderedListContainsCanBeAdded(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("List", relationships: [.toMany("items", to: "Item", inverse: "list", isOrdered: true)]),
+      EntityDescription("Item", relationships: [.toOne("list", to: "List", inverse: "items")]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let list = try setup.insert(entityNamed: "List"), item = try setup.insert(entityNamed: "Item")
+    try item.setValue(list, forKey: "list")
+    try setup.save()
+    let context = try place.context(), stale = try context.existingObject(with: list.objectID)
+    let fresh = try context.existingObject(with: item.objectID), items = try stale.ordered(forKey: "items")
+    #expect(Array(items) == [fresh])
+    try item.setValue(StoreValue.null, forKey: "list")
+    try setup.save()
+    try context.refresh(fresh, mergeChanges: false)
+    #expect(try fresh.value(forKey: "list").storeValue == .null)
+    items.append(fresh)
+    #expect(try fresh.value(forKey: "list").storeValue == .objectID(stale.objectID) && Array(items) == [fresh])
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    let id = list.objectID
+    try place.close()
+    let last = try place.context()
+    #expect(try last.existingObject(with: id).ordered(forKey: "items").map(\.objectID) == [item.objectID])
+  }
+
   @Test(arguments: TestStore.withChild, [(true, true), (true, false), (false, true), (false, false)])
   func aConflictOfAStaleEndCanBeTakenBack(_ store: TestStore, _ way: (cuts: Bool, isNamingStale: Bool)) throws {
     let place = try store.makePlace()

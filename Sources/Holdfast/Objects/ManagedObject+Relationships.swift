@@ -226,11 +226,38 @@ extension ManagedObject {
 
   /// Records a new link at both ends, unless this end has it.
   private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
-    if !recordAddition(index, target.objectKey, isNew: false) { return }
+    if !recordAddition(index, target.objectKey, isNew: false) {
+      if !wasOutdated(index, target, isLinked: false) { return }
+      recordAddition(index, target.objectKey, isNew: false)
+    }
     // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
     let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
     if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
     context.noteEndOfChange()
+  }
+
+  /// Reads both ends of a many-to-many link again if they differ: another context has changed the link between the reads of both.
+  ///
+  /// - Parameter isLinked: What the other end has if it differs from this one.
+  /// - Returns: Whether this end was outdated, so that both have what the other one had. False if they don't differ.
+  private func wasOutdated(_ index: Int, _ target: ManagedObject, isLinked: Bool) -> Bool {
+    let inverse = Int(plan.toMany[index].inverseToManyIndex)
+    if inverse < 0 || otherEndHas(index, target) != isLinked { return false }
+    // First the other end. So adding many objects that the list has already reads it at most once.
+    context.readAgain(target, inverse)
+    if target.hasTarget(inverse, objectKey) != isLinked { return false }
+    context.readAgain(self, index)
+    return hasTarget(index, target.objectKey) == isLinked
+  }
+
+  /// Whether the other end of a link has it in memory; nil if that isn't known, or one of the ends is new or being deleted.
+  final func otherEndHas(_ index: Int, _ target: ManagedObject) -> Bool? {
+    let link = plan.toMany[index]
+    if index < 0 || !link.hasInverse { return nil }
+    if !flags.union(target.flags).isDisjoint(with: [.inserted, .deleted, .detached, .inaccessible]) { return nil }
+    if link.inverseSlot >= 0 { return target.row?.references(objectKey, in: link.inverseSlot) }
+    let inverse = Int(link.inverseToManyIndex)
+    return target.hasRead(inverse) ? target.hasTarget(inverse, objectKey) : nil
   }
 
   /// Whether a to-many relationship has links or positions that aren't in the rows of other objects.
@@ -274,7 +301,11 @@ extension ManagedObject {
     if target.flags.contains(.detached) { return }
     context.holdingAwakening {
       let isDivided = isInAnotherStore(than: target)
-      if !recordRemoval(index, target.objectKey, isUnsaved: target.wasNeverSaved || isDivided) { return }
+      let isUnsaved = target.wasNeverSaved || isDivided
+      if !recordRemoval(index, target.objectKey, isUnsaved: isUnsaved) {
+        if !wasOutdated(index, target, isLinked: true) { return }
+        recordRemoval(index, target.objectKey, isUnsaved: isUnsaved)
+      }
       if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || isDivided) }
       context.noteEndOfChange()
     }

@@ -103,7 +103,11 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
       if owner.isInaccessible { owner.link(index, object) }
       return
     }
-    if list.contains(object.objectKey) { return }
+    if list.contains(object.objectKey) {
+      // The list may be older than the object, and have lost it.
+      if owner.otherEndHas(index, object) == false { owner.link(index, object) }
+      return
+    }
     let count = list.visibleCount, place = position ?? count
     precondition(
       place >= 0 && place <= count, "An object was inserted at position \(place) of an ordered relationship of \(count) objects.")
