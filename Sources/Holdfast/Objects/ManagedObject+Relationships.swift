@@ -252,8 +252,7 @@ extension ManagedObject {
 
   /// Whether the other end of a link has it in memory; nil if that isn't known, or one of the ends is new or being deleted.
   final func otherEndHas(_ index: Int, _ target: ManagedObject) -> Bool? {
-    let link = plan.toMany[index]
-    if index < 0 || !link.hasInverse { return nil }
+    guard index >= 0, case let link = plan.toMany[index], link.hasInverse else { return nil }
     if !flags.union(target.flags).isDisjoint(with: [.inserted, .deleted, .detached, .inaccessible]) { return nil }
     if link.inverseSlot >= 0 { return target.row?.references(objectKey, in: link.inverseSlot) }
     let inverse = Int(link.inverseToManyIndex)
