@@ -42,7 +42,7 @@ import Testing
           }
         } catch { Issue.record("HOLDFAST_SEED=\(seed) \(store): \(error)") }
         #expect(found == expected, "HOLDFAST_SEED=\(seed) \(store)")
-        if store == .sqlite || store == .coreData { try expectLayout(of: new, at: place.path, store, seed) }
+        if store == .sqlite || store == .coreData { try expectLayout(of: new, from: old, at: place.path, store, seed) }
         // The migrated store takes new objects and changes.
         try place.change(new) { context in
           for entity in new.entities where !entity.isAbstract { try context.add(entity.name, "new \(entity.name)") }
@@ -55,7 +55,9 @@ import Testing
   }
 
   /// The tables, indexes and numbers of entities are those of a new store.
-  private func expectLayout(of model: ManagedObjectModel, at path: String, _ store: MigratedStore, _ seed: UInt64) throws {
+  private func expectLayout(
+    of model: ManagedObjectModel, from old: ManagedObjectModel, at path: String, _ store: MigratedStore, _ seed: UInt64
+  ) throws {
     let fresh = MigratedStore.Place(store)
     try fresh.change(model) { _ in }
     #expect(try SQL.rows(path, "PRAGMA integrity_check") == [["ok"]])
@@ -70,7 +72,11 @@ import Testing
     // Fetch indexes aren't added to another program's tables.
     if store == .sqlite {
       let (found, expected) = (try SQL.rows(path, indexes), try SQL.rows(fresh.path, indexes))
-      #expect(found == expected, "HOLDFAST_SEED=\(seed)")
+      // If only indexes differ, the file isn't migrated, and keeps those that aren't declared any more.
+      let isMigrated =
+        old.entityVersionHashesByName != model.entityVersionHashesByName
+        || old.entityLayoutHashesByName != model.entityLayoutHashesByName
+      #expect(isMigrated ? found == expected : Set(found).isSuperset(of: expected), "HOLDFAST_SEED=\(seed) \(found) \(expected)")
     }
     let numbers = "SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY ORDER BY 1"
     #expect(try SQL.rows(path, numbers) == SQL.rows(fresh.path, numbers), "HOLDFAST_SEED=\(seed)")

@@ -1122,7 +1122,7 @@ import Testing
     try parent.save()
     child.mergePolicy = .mergeByPropertyObjectTrump
     let mine = try #require(try child.one(Dog.self) { $0.name == "Rex" })
-    mine.owner = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    mine.owner = try child.one(Person.self) { $0.name == "Bob" }
     parent.delete(rex)
     try parent.save()
     try child.save()
