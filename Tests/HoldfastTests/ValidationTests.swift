@@ -222,6 +222,40 @@ private final class Box: ManagedObject {}
     try context.save()
   }
 
+  /// The bug: counting the destinations of one object reads those of others that were fetched with it. Then theirs seemed to be counted.
+  @Test(arguments: TestStore.allCases) func aListThatLosesADeletedObjectIsCountedAlsoIfTheListOfAnotherIs(store: TestStore) throws {
+    let name = AttributeDescription("name", .string, isOptional: true)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Team", attributes: [name], relationships: [.toMany("players", to: "Player", inverse: "team", minCount: 2)]),
+      EntityDescription("Player", attributes: [name], relationships: [.toOne("team", to: "Team", inverse: "players", isOptional: true)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), first = try place.context()
+    for team in ["a", "b"] {
+      let object = try first.insert(entityNamed: "Team")
+      try object.setValue(.string(team), forKey: "name")
+      for number in 1...2 {
+        let player = try first.insert(entityNamed: "Player")
+        try player.setValue(.string("\(team)\(number)"), forKey: "name")
+        try player.setValue(.objectID(object.objectID), forKey: "team")
+      }
+    }
+    try first.save()
+    func named(_ entity: String, _ context: ManagedObjectContext) throws -> [ManagedObject] {
+      let all = try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+      return try all.map { ($0, "\(try $0.value(forKey: "name"))") }.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+    for refreshes in [false, true] {
+      let context = try place.context(), teams = try named("Team", context), players = try named("Player", context)
+      try teams[0].setValue(.string("c"), forKey: "name")
+      context.delete(players[1])
+      try players[2].setValue(.null, forKey: "team")
+      if refreshes { try context.refreshAllObjects() }
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(error.failures.count == 2 && error.failures.allSatisfy { $0.coreDataCode == 1580 }, "\(error)")
+      #expect(Set(error.failures.map(\.objectID)) == Set(teams.map(\.objectID)), "\(error)")
+    }
+  }
+
   /// As Apple's documentation of `NSRelationshipDescription` and the stores of Core Data's users show: an empty relationship is refused only
   /// if it isn't optional and has a minimum.
   @Test(arguments: TestStore.allCases) func toManyRelationshipsCanBeEmptyIfTheyAreOptionalOrHaveNoMinimum(store: TestStore) throws {

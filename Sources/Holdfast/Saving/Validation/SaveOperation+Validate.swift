@@ -4,11 +4,11 @@ extension SaveOperation {
   /// Validates every object and reports all failures together. Those from the objects' own validation methods, such as
   /// `validateForInsert()`, come first.
   func validate() throws {
-    var failures = ownFailures
+    var failures = ownFailures, counted: Set<CountedLinks> = []
     try context.refusingFaultErrors {
-      if let unchecked = context.saving.unchecked { noteUpdated(in: unchecked) } else { validateWritten(&failures) }
+      if let unchecked = context.saving.unchecked { noteUpdated(in: unchecked) } else { validateWritten(&failures, &counted) }
       for object in deleted { try validateDelete(object, &failures) }
-      try validateThoseThatLose(&failures)
+      try validateThoseThatLose(&failures, &counted)
     }
     if failures.isEmpty { return }
     // Validation methods may have refused placeholders.
@@ -16,17 +16,24 @@ extension SaveOperation {
     throw PersistenceError.together(failures)
   }
 
-  private func validateWritten(_ failures: inout [PersistenceError]) {
+  private func validateWritten(_ failures: inout [PersistenceError], _ counted: inout Set<CountedLinks>) {
     let plans = context.graph.entities
-    for object in inserted where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
-    for object in updated where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
+    for object in inserted where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) {
+      validate(object, &failures, &counted)
+    }
+    for object in updated where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) {
+      validate(object, &failures, &counted)
+    }
   }
 
-  private func validate(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
+  private func validate(_ object: ManagedObject, _ failures: inout [PersistenceError], _ counted: inout Set<CountedLinks>) {
     let entity = object.flags.entityIndex
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
-    for relationship in checks.counted where isTouched(object, relationship) { checks.collectCountFailure(relationship, object, &failures) }
+    for relationship in checks.counted where isTouched(object, relationship) {
+      checks.collectCountFailure(relationship, object, &failures)
+      if !deleted.isEmpty { counted.insert(CountedLinks(object, relationship)) }
+    }
     // The transient relationships of a fetched object are empty until they are set, so only new objects are required to have destinations.
     for relationship in checks.transientLinks where object.requiresTransients || !object.targets(relationship.toManyIndex).isEmpty {
       checks.collectCountFailure(relationship, object, &failures)
@@ -40,24 +47,25 @@ extension SaveOperation {
 
   /// A to-many relationship of an object. It contains the object's key instead of a reference, because the object may be released
   /// meanwhile.
-  private struct Losing: Hashable {
+  private struct CountedLinks: Hashable {
     let root: EntityIndex
     let key: ObjectKey
     let toManyIndex: Int
+
+    init(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+      (root, key, toManyIndex) = (owner.entity.rootIndex, owner.objectKey, relationship.toManyIndex)
+    }
   }
 
-  /// Validates the count of each to-many relationship from which the save removes deleted objects.
-  private func validateThoseThatLose(_ failures: inout [PersistenceError]) throws {
+  /// Validates the count of each to-many relationship from which the save removes deleted objects, unless it was counted before.
+  private func validateThoseThatLose(_ failures: inout [PersistenceError], _ counted: inout Set<CountedLinks>) throws {
     if deleted.isEmpty || context.graph.checks.allSatisfy({ $0.losing.isEmpty }) { return }
-    // Deleted objects of different subentities may have the same owner.
-    var counted: Set<Losing> = []
     for (entity, objects) in Dictionary(grouping: deleted, by: { $0.flags.entityIndex }).sorted(by: { $0.key < $1.key }) {
       for relationship in context.graph.checks[entity].losing {
         guard let inverse = coordinator.model.inverse(of: relationship) else { continue }
         for owner in try owners(of: relationship, losing: objects) {
-          let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
-          let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
-          if !wasCounted && counted.insert(losing).inserted { validateCount(inverse, owner, &failures) }
+          // Deleted objects of different subentities may have the same owner.
+          if counted.insert(CountedLinks(owner, inverse)).inserted { validateCount(inverse, owner, &failures) }
         }
       }
     }
